@@ -1,0 +1,42 @@
+"""Finds plug-in files: every module in a folder that defines PLUGIN is offered under its file name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+from trainer.recipe import Choice, Recipe
+
+FOLDERS = ("families", "strategies")
+
+
+@cache
+def plugins(folder: str) -> dict[str, Any]:
+    """{file name: plug-in class} of `trainer/<folder>/`; importing one never loads torch."""
+    package = importlib.import_module(f"trainer.{folder}")
+    found = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.name != "base" and not info.name.startswith("_"):
+            found[info.name] = importlib.import_module(f"{package.__name__}.{info.name}").PLUGIN
+    return found
+
+
+def choices(folder: str) -> list[tuple[str, str]]:
+    return [(name, plugin.label) for name, plugin in plugins(folder).items()]
+
+
+def create(folder: str, choice: Choice) -> Any:
+    """The plug-in, made with its checked parameters. Raises ValueError on an unknown name or value."""
+    known = plugins(folder)
+    if choice.name not in known:
+        raise ValueError(f"{choice.name!r} is not in {folder}: choose one of {', '.join(known)}")
+    plugin = known[choice.name]
+    return plugin(plugin.Params(**choice.params))
+
+
+def check(recipe: Recipe) -> None:
+    """Raises ValueError when a plug-in or one of its parameters does not exist or is out of range."""
+    create("families", recipe.family)
+    create("strategies", recipe.strategy)

@@ -1,0 +1,63 @@
+"""What a device gets over HTTP before it opens its websocket: a token, then the right to take part."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from trainer.passport import Passport
+from trainer.recipe import Recipe
+from trainer.wire import Control, Count, Line, Machine, Message, Sha256, Slug
+
+
+class EnrolRequest(Message):
+    """POST /api/v1/device/enrol. The code is good for one exchange within 24 h."""
+
+    code: str = Field(min_length=20, max_length=100)
+    machine: Machine = Machine()
+
+
+class Enrolled(Message):
+    """`token` is shown once: the site keeps only its hash."""
+
+    token: str
+    device: str = Field(max_length=64)
+    name: Line
+    collaboration: Slug
+
+
+class JoinRequest(Message):
+    """POST /api/v1/device/collaborations/{slug}/join, with the device token as bearer.
+
+    `peer_key` is the RSA public key of this device in this collaboration, OpenSSH format.
+    """
+
+    wire_version: int = Field(ge=0, le=10**6)
+    agent_version: Line
+    peer_key: str = Field(max_length=1000, pattern=r"^ssh-rsa [A-Za-z0-9+/=]+$")
+
+
+class Checkpoint(Message):
+    round: Count
+    sha256: Sha256
+    size_bytes: Count
+    filename: Line
+
+
+class JoinGrant(Message):
+    """All an agent needs. Files are at `<site>/artifacts/<sha256>/<filename>`, ranges allowed."""
+
+    recipe: Recipe
+    recipe_sha256: Sha256
+    passport: Passport
+    authority: str = Field(max_length=100)
+    bootstrap: tuple[Line, ...]
+    checkpoint: Checkpoint | None
+    control: Control
+    websocket: Line = Field(description="Path of the device websocket on the site.")
+    server_time: float
+
+
+class Clock(Message):
+    """GET /api/v1/clock: the site's time, for measuring a device's offset."""
+
+    now: float

@@ -1,0 +1,124 @@
+"""The recipe: all that a peer must know to take part. Frozen; its hash is part of the swarm's name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from trainer.wire import Sha256, Slug
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Choice(Part):
+    """A plug-in by its file name, with its parameters (checked by `catalogue.check`)."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")
+    params: dict[str, int | float | str | bool] = {}
+
+
+class File(Part):
+    """Content-addressed: any peer fetches it from the site by its hash and checks it."""
+
+    sha256: Sha256
+    size_bytes: int = Field(ge=1)
+    filename: str = Field(pattern=r"^[A-Za-z0-9._-]{1,120}$")
+
+
+class Tokenizer(Part):
+    file: File
+    vocab_size: int = Field(ge=8, le=1_000_000)
+
+
+class Text(Part):
+    """Where the text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path.
+
+    One document a line (JSONL with a `text` key, or plain text).
+    """
+
+    kind: Literal["site", "http", "local"]
+    file: File | None = None
+    url: str = Field("", max_length=500, pattern=r"^(https?://.+)?$")
+    path: str = Field("", max_length=500)
+    weight: float = Field(1.0, gt=0)
+    credit: str = Field("", max_length=300, description="Whose text this is, and its licence.")
+
+    @model_validator(mode="after")
+    def names_one_place(self) -> Text:
+        given = {"site": self.file, "http": self.url, "local": self.path}[self.kind]
+        if not given:
+            raise ValueError(f"text of kind {self.kind!r} does not say where it is")
+        return self
+
+
+class Optimizer(Part):
+    """AdamW; the learning rate is a function of the round: linear warm-up, then the schedule."""
+
+    learning_rate: float = Field(1e-3, gt=0, le=1)
+    schedule: Literal["constant", "linear", "cosine"] = "cosine"
+    warmup_rounds: int = Field(10, ge=0)
+    total_rounds: int = Field(1000, ge=1)
+    weight_decay: float = Field(0.01, ge=0, le=1)
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.98, ge=0, lt=1)
+    clip_norm: float = Field(1.0, gt=0)
+
+
+class Round(Part):
+    """One optimizer step of the swarm. Samples are sequences of `Recipe.sequence_length` tokens."""
+
+    target_samples: int = Field(256, ge=1, le=10**8)
+    deadline_s: float = Field(60.0, ge=2, le=86_400, description="A round ends by then in any case.")
+    matchmaking_s: float = Field(3.0, ge=1, le=120)
+    averaging_s: float = Field(60.0, ge=5, le=3600, description="Longest all-reduce.")
+    checkpoint_every: int = Field(20, ge=1)
+
+
+class Finish(Part):
+    """The collaboration ends by itself when one of these holds. 0 and None: this rule is off."""
+
+    rounds: int = Field(0, ge=0)
+    samples: int = Field(0, ge=0)
+    held_out_loss: float | None = Field(None, ge=0)
+    patience_rounds: int = Field(0, ge=0, description="Rounds without a lower held-out loss.")
+
+
+class Recipe(Part):
+    format: Literal[1] = 1
+    collaboration: Slug
+    family: Choice
+    strategy: Choice
+    tokenizer: Tokenizer
+    texts: tuple[Text, ...] = Field(min_length=1, max_length=32)
+    held_out: Text | None = None
+    sequence_length: int = Field(128, ge=8, le=8192)
+    micro_batch: int = Field(8, ge=1, le=4096)
+    seed: int = Field(0, ge=0, lt=2**31)
+    optimizer: Optimizer = Optimizer()
+    round: Round = Round()
+    finish: Finish = Finish()
+
+    @model_validator(mode="after")
+    def fits_together(self) -> Recipe:
+        if self.round.target_samples < self.micro_batch:
+            raise ValueError("round.target_samples is smaller than micro_batch")
+        if self.optimizer.warmup_rounds > self.optimizer.total_rounds:
+            raise ValueError("optimizer.warmup_rounds is larger than optimizer.total_rounds")
+        return self
+
+    def canonical(self) -> str:
+        """JSON with sorted keys and no spaces: the text that is hashed."""
+        document: dict[str, Any] = self.model_dump(mode="json")
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    def sha256(self) -> str:
+        return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    def swarm_id(self) -> str:
+        """Prefix of all DHT keys and RPC names; peers with another recipe never meet."""
+        return f"{self.collaboration}-{self.sha256()[:12]}"

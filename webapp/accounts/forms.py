@@ -1,0 +1,28 @@
+"""Sign-up asks for a public name beside e-mail and password."""
+
+from __future__ import annotations
+
+from allauth.account.forms import SignupForm as AllauthSignupForm
+from django import forms
+
+from webapp.accounts.models import User
+
+
+class SignupForm(AllauthSignupForm):
+    name = forms.CharField(
+        label="Public name",
+        max_length=40,
+        required=False,
+        help_text="Shown on the leaderboard. Leave it empty for a neutral one.",
+    )
+
+    def clean_name(self) -> str:
+        name = self.cleaned_data["name"].strip()
+        if name and User.objects.filter(name__iexact=name).exists():
+            raise forms.ValidationError("Somebody else has this name: choose another.")
+        return name
+
+    def custom_signup(self, request, user) -> None:
+        if self.cleaned_data["name"]:
+            user.name = self.cleaned_data["name"]
+            user.save(update_fields=["name"])

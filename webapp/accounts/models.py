@@ -1,0 +1,54 @@
+"""People: an e-mail address to log in with and a pseudonym that others see."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser, BaseUserManager
+from django.db import models
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **fields: object) -> User:
+        user = self.model(email=self.normalize_email(email).lower(), **fields)
+        user.name = user.name or pseudonym()
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: object) -> User:
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
+
+
+def pseudonym() -> str:
+    """A free neutral name such as `volunteer-3f9a1c`, until its owner picks another."""
+    from webapp.core.tokens import short_id
+
+    return f"volunteer-{short_id()}"
+
+
+class User(AbstractUser):
+    username = None
+    first_name = None
+    last_name = None
+    email = models.EmailField(unique=True)
+    name = models.CharField(
+        "public name", max_length=40, unique=True, help_text="Shown to others. Not your e-mail."
+    )
+    is_listed = models.BooleanField(
+        "list me", default=True, help_text="Off: your name appears on no public page, file or API."
+    )
+    ban_reason = models.CharField(max_length=300, blank=True)
+
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS: list[str] = []
+    objects = UserManager()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_banned(self) -> bool:
+        return bool(self.ban_reason)
+
+    @property
+    def is_organiser(self) -> bool:
+        return self.is_staff

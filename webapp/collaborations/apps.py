@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class CollaborationsConfig(AppConfig):
+    name = "webapp.collaborations"
+    label = "collaborations"

@@ -1,0 +1,59 @@
+"""Receipts and what they add up to."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Receipt(models.Model):
+    """The lasting record of one offer. `(session, seq)` is its idempotency key."""
+
+    session = models.ForeignKey(
+        "devices.Session", on_delete=models.CASCADE, related_name="receipts"
+    )
+    seq = models.BigIntegerField()
+    round = models.PositiveBigIntegerField()
+    samples = models.PositiveBigIntegerField()
+    tokens = models.PositiveBigIntegerField()
+    accepted = models.BooleanField()
+    reason = models.CharField(max_length=300, blank=True)
+    compute_s = models.FloatField(default=0.0)
+    bytes_in = models.PositiveBigIntegerField(default=0)
+    bytes_out = models.PositiveBigIntegerField(default=0)
+    at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        ordering = ["-at"]
+        constraints = [
+            models.UniqueConstraint(fields=["session", "seq"], name="one_receipt_per_seq")
+        ]
+
+    def __str__(self) -> str:
+        return f"round {self.round}: {self.samples} samples"
+
+
+class HourlyCredit(models.Model):
+    """Counters per hour; leaderboards and charts read only these.
+
+    `user` null: the account was deleted, its figures stay in the totals.
+    """
+
+    collaboration = models.ForeignKey("collaborations.Collaboration", on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    device = models.ForeignKey("devices.Device", null=True, on_delete=models.SET_NULL)
+    hour = models.DateTimeField(db_index=True)
+    samples = models.PositiveBigIntegerField(default=0)
+    tokens = models.PositiveBigIntegerField(default=0)
+    rounds = models.PositiveBigIntegerField(default=0)
+    compute_s = models.FloatField(default=0.0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["collaboration", "device", "hour"], name="one_row_per_device_and_hour"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hour}: {self.samples}"

@@ -1,0 +1,10 @@
+"""What every template may use."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpRequest
+
+
+def site(request: HttpRequest) -> dict[str, object]:
+    return {"site_name": settings.SITE_NAME, "site_url": settings.SITE_URL}

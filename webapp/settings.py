@@ -1,0 +1,236 @@
+"""One settings file. Every value is read from the environment, with a default for one machine.
+
+`PRODUCTION=true` turns on HTTPS-only cookies and HSTS and refuses generated secrets.
+docs/operations.md lists the variables; a test keeps the list complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import environ
+from csp.constants import NONCE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from webapp.core.secret import kept_secret
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+# ------------------------------------------------------------------ the site
+PRODUCTION = env.bool("PRODUCTION", default=False)
+DEBUG = env.bool("DEBUG", default=False)
+DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
+HTTP_HOST = env.str("HTTP_HOST", default="127.0.0.1")
+HTTP_PORT = env.int("HTTP_PORT", default=8000)
+SITE_URL = env.str("SITE_URL", default=f"http://127.0.0.1:{HTTP_PORT}").rstrip("/")
+SITE_NAME = env.str("SITE_NAME", default="Potluck")
+SWARM_HOST = env.str("SWARM_HOST", default="127.0.0.1")
+SWARM_FIRST_PORT = env.int("SWARM_FIRST_PORT", default=31330)
+TORCH_CPU_INDEX = env.str("TORCH_CPU_INDEX", default="https://download.pytorch.org/whl/cpu")
+
+if PRODUCTION and not env.str("SECRET_KEY", default=""):
+    raise ImproperlyConfigured("PRODUCTION=true needs SECRET_KEY: 50 random characters or more.")
+SECRET_KEY = env.str("SECRET_KEY", default="") or kept_secret(DATA_DIR / "secret_key")
+AUTHORITY_KEY_FILE = Path(env.str("AUTHORITY_KEY_FILE", default=str(DATA_DIR / "authority.pem")))
+
+_host = SITE_URL.split("//", 1)[1].split("/")[0].rsplit(":", 1)[0]
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=sorted({_host, "127.0.0.1", "localhost"}))
+CSRF_TRUSTED_ORIGINS = [SITE_URL]
+
+# ------------------------------------------------------------------ Django
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "channels",
+    "csp",
+    "django_htmx",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.github",
+    "allauth.socialaccount.providers.google",
+    "allauth.socialaccount.providers.openid_connect",
+    "webapp.core",
+    "webapp.accounts",
+    "webapp.audit",
+    "webapp.devices",
+    "webapp.collaborations",
+    "webapp.credit",
+    "webapp.artifacts",
+    "webapp.live",
+    "webapp.launcher",
+    "webapp.swarm",
+    "webapp.ops",
+    "webapp.pages",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "csp.context_processors.nonce",
+                "webapp.pages.context.site",
+            ]
+        },
+    }
+]
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+SILENCED_SYSTEM_CHECKS: list[str] = []
+
+# ------------------------------------------------------------------ database, broker, files
+SQLITE_OPTIONS = {
+    "transaction_mode": "IMMEDIATE",  # Django's DEFERRED gives "database is locked" under load
+    "timeout": 20,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+    "PRAGMA journal_size_limit=27103364; PRAGMA temp_store=MEMORY",
+}
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR}/potluck.sqlite3")}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
+else:
+    DATABASES["default"] |= {"CONN_MAX_AGE": 0, "OPTIONS": {"pool": {"min_size": 1, "max_size": 8}}}
+
+# A unix socket's path must stay under 108 bytes, so it cannot live in DATA_DIR.
+_place = hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:8]
+RUN_DIR = Path(env.str("RUN_DIR", default=f"/tmp/potluck-{os.getuid()}-{_place}"))
+VALKEY_URL = env.str("VALKEY_URL", default="")
+VALKEY_SOCKET = RUN_DIR / "valkey.sock"
+_valkey = VALKEY_URL or f"unix://{VALKEY_SOCKET}"
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": _valkey}
+}
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [_valkey]},
+    }
+}
+CELERY_BROKER_URL = VALKEY_URL or f"redis+socket://{VALKEY_SOCKET}?virtual_host=0"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+ARTIFACTS_DIR = DATA_DIR / "artifacts"
+MEDIA_ROOT = DATA_DIR / "media"
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "webapp.core.finders.PackageFinder",
+]
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+# ------------------------------------------------------------------ accounts
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_REDIRECT_URL = "/me/"
+LOGIN_URL = "/accounts/login/"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_FORMS = {"signup": "webapp.accounts.forms.SignupForm"}
+ACCOUNT_EMAIL_VERIFICATION = env.str("EMAIL_VERIFICATION", default="mandatory")
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if SITE_URL.startswith("https") else "http"
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+SOCIALACCOUNT_PROVIDERS = {
+    provider: {"APPS": [{"client_id": env.str(f"{prefix}_ID"), "secret": env.str(f"{prefix}_SECRET")}]}
+    for provider, prefix in (("github", "GITHUB_LOGIN"), ("google", "GOOGLE_LOGIN"))
+    if env.str(f"{prefix}_ID", default="")
+}
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="potluck@localhost")
+EMAIL_CONFIG = env.email_url("EMAIL_URL", default="filemail:///")
+EMAIL_BACKEND = EMAIL_CONFIG["EMAIL_BACKEND"]
+EMAIL_HOST = EMAIL_CONFIG.get("EMAIL_HOST") or "localhost"
+EMAIL_PORT = EMAIL_CONFIG.get("EMAIL_PORT") or 25
+EMAIL_HOST_USER = EMAIL_CONFIG.get("EMAIL_HOST_USER") or ""
+EMAIL_HOST_PASSWORD = EMAIL_CONFIG.get("EMAIL_HOST_PASSWORD") or ""
+EMAIL_USE_TLS = EMAIL_CONFIG.get("EMAIL_USE_TLS", False)
+EMAIL_FILE_PATH = DATA_DIR / "mail"
+
+# ------------------------------------------------------------------ security
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, "'unsafe-inline'"],  # plotly injects its styles
+        "img-src": [SELF, "data:", "blob:"],
+        "connect-src": [SELF],
+        "frame-ancestors": ["'none'"],
+        "form-action": [SELF],
+        "base-uri": [SELF],
+        "object-src": ["'none'"],
+    }
+}
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+if PRODUCTION:
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = [r"^ping$"]
+    SECURE_HSTS_SECONDS = 31_536_000
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
+    if ALLAUTH_TRUSTED_PROXY_COUNT:
+        SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "loggers": {"django.request": {"level": "ERROR"}, "httpx": {"level": "WARNING"}},
+}

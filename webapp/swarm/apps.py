@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class SwarmConfig(AppConfig):
+    name = "webapp.swarm"
+    label = "swarm"
