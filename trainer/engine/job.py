@@ -1,0 +1,53 @@
+"""What the engine is given and what it talks to; the agent and the coordinator provide both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from trainer.passport import Passport
+from trainer.recipe import Recipe
+from trainer.wire import Body, Control, Progress, Role
+
+
+@dataclass(frozen=True)
+class Job:
+    """One peer's part in one collaboration.
+
+    `folder` is private to this device and collaboration: `identity.key` (peer id, passport key
+    and owner of DHT records in one RSA key) and what must outlive a restart. `texts` are the local
+    files of `recipe.texts`, in order; None where the text is streamed from its URL.
+    `clock_offset_s` is site time minus device time.
+    """
+
+    recipe: Recipe
+    role: Role
+    folder: Path
+    tokenizer: Path
+    texts: tuple[Path | None, ...]
+    held_out: Path | None
+    checkpoint: Path | None
+    passport: Callable[[], Passport]
+    authority: str
+    bootstrap: tuple[str, ...]
+    clock_offset_s: float = 0.0
+    num_threads: int = 1
+    listen_address: str = "/ip4/0.0.0.0/tcp/0"
+    announce_host: str = ""
+    checkpoint_folder: Path | None = None
+
+
+class Outbox(Protocol):
+    """Where the engine reports to. Neither call blocks on the network or raises for it."""
+
+    def progress(self, message: Progress) -> None: ...
+
+    def report(self, body: Body) -> None: ...
+
+
+class Wishes(Protocol):
+    """What site and volunteer want now; read between micro-batches."""
+
+    def current(self) -> Control: ...
