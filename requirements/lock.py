@@ -15,7 +15,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PYTHON = "3.11"
 GPU_ONLY = re.compile(r"^(cuda|nvidia|triton)[a-z0-9-]*==")
-HEADER = "# Made by requirements/lock.py (make lock) from {source}. Do not edit.\n"
+# hivemind needs three small packages that their authors publish as source only.
+SOURCE_ONLY = ("prefetch-generator", "python-baseconv", "varint")
+HEADER = (
+    "# Made by requirements/lock.py (make lock) from {source}. Do not edit.\n"
+    f"--only-binary :all:\n--no-binary {','.join(SOURCE_ONLY)}\n"
+)
 
 # sha256 of torch 2.13.0's CPU wheels, as https://download.pytorch.org/whl/cpu/torch/ lists them
 # (October 2026). macOS has one build, which is CPU-only.
