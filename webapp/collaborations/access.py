@@ -1,0 +1,59 @@
+"""Who may do what with a collaboration: the one permission table.
+
+Devices have one rule of their own, `devices.selectors.may_manage`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from webapp.collaborations.models import Collaboration, State
+from webapp.collaborations.states import ENDED
+
+
+def _may_see(user: Any, collaboration: Collaboration | None) -> str:
+    if collaboration is not None and collaboration.state == State.DRAFT:
+        return _organises(user, collaboration)
+    return ""
+
+
+def _may_join(user: Any, collaboration: Collaboration | None) -> str:
+    if not user.is_authenticated:
+        return "Log in first."
+    if user.is_banned:
+        return f"You are banned: {user.ban_reason}"
+    if collaboration is None or collaboration.state == State.DRAFT:
+        return "This collaboration is not open yet."
+    if collaboration.state in ENDED:
+        return f"This collaboration has {collaboration.state}."
+    return ""
+
+
+def _organises(user: Any, collaboration: Collaboration | None) -> str:
+    if user.is_authenticated and user.is_active and user.is_organiser:
+        return ""
+    return "Only organisers may do this."
+
+
+TABLE: dict[str, Callable[[Any, Collaboration | None], str]] = {
+    "see": _may_see,
+    "join": _may_join,
+    "create": _organises,
+    "open": _organises,
+    "pause": _organises,
+    "resume": _organises,
+    "finish": _organises,
+    "revoke": _organises,
+    "ban": _organises,
+    "audit": _organises,
+}
+
+
+def refusal(user: Any, action: str, collaboration: Collaboration | None = None) -> str:
+    """Why `user` may not do `action`, in words; empty: they may."""
+    return TABLE[action](user, collaboration)
+
+
+def may(user: Any, action: str, collaboration: Collaboration | None = None) -> bool:
+    return not refusal(user, action, collaboration)

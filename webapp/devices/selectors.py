@@ -1,0 +1,54 @@
+"""Reads about devices and sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Q, QuerySet, Sum
+
+from webapp.accounts.models import User
+from webapp.core.tokens import hashed
+from webapp.devices.models import Device, Session
+
+PAGE_SIZE = 25
+
+
+def device_by_token(token: str) -> Device | None:
+    """The device, revoked or not (the caller says why it is refused); None: no such token."""
+    return Device.objects.select_related("owner").filter(token_hash=hashed(token)).first()
+
+
+def may_manage(user: Any, device: Device) -> bool:
+    """The one rule about devices: their owner and organisers may read and revoke them."""
+    return user.is_authenticated and (device.owner_id == user.pk or user.is_organiser)
+
+
+def device_for(user: Any, device_id: UUID | str) -> Device:
+    """Raises ObjectDoesNotExist also for somebody else's device, so that nobody can probe."""
+    device = Device.objects.select_related("owner").get(pk=device_id)
+    if not may_manage(user, device):
+        raise ObjectDoesNotExist(f"no device {device_id} of this user")
+    return device
+
+
+def my_devices(user: User) -> QuerySet[Device]:
+    """With `num_open_sessions`: how many collaborations the device is in right now."""
+    is_open = Q(sessions__ended_at__isnull=True)
+    return user.devices.annotate(num_open_sessions=Count("sessions", filter=is_open))
+
+
+def my_sessions(user: User, page: int | str = 1) -> Page[Session]:
+    """Newest first, each with the `samples` and `tokens` credited to it (None: nothing yet)."""
+    credited = Q(receipts__accepted=True)
+    sessions = (
+        Session.objects.filter(device__owner=user)
+        .select_related("device", "collaboration")
+        .annotate(
+            samples=Sum("receipts__samples", filter=credited),
+            tokens=Sum("receipts__tokens", filter=credited),
+        )
+    )
+    return Paginator(sessions, PAGE_SIZE).get_page(page)

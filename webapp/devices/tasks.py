@@ -1,0 +1,18 @@
+"""Timed jobs about devices."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.utils import timezone
+
+from webapp.devices import services
+
+
+@shared_task
+def close_dead_sessions() -> None:
+    services.close_dead_sessions(now=timezone.now())
+
+
+@shared_task
+def delete_expired_codes() -> None:
+    services.delete_expired_codes(now=timezone.now())
