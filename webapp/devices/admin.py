@@ -1,19 +1,9 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.http import HttpRequest
 
+from webapp.core.admin import ReadOnly
 from webapp.devices.models import Device, EnrolmentCode, Session
-
-
-class ReadOnly(admin.ModelAdmin):
-    """Rows that only services write."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
 
 
 @admin.register(Device)

@@ -1,0 +1,20 @@
+"""Reads about files and checkpoints."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from webapp.artifacts.models import Artifact, Checkpoint, Kind
+from webapp.collaborations.models import Collaboration
+
+
+def newest_checkpoint(collaboration: Collaboration) -> Checkpoint | None:
+    return collaboration.checkpoints.select_related("artifact").first()
+
+
+def tokenizers() -> QuerySet[Artifact]:
+    return Artifact.objects.filter(kind=Kind.TOKENIZER).order_by("title", "pk")
+
+
+def texts() -> QuerySet[Artifact]:
+    return Artifact.objects.filter(kind=Kind.TEXT).order_by("title", "pk")
