@@ -1,0 +1,79 @@
+"""Words that Python and the pages' scripts both put around figures: one source, translated once.
+
+`{n}` is a figure, `{unit}` an SI prefix with its unit. The page carries them as JSON.
+"""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+PHRASES = {
+    "nothing": _("–"),
+    "second": _("{n} s"),
+    "minute": _("{n} min"),
+    "hour": _("{n} h"),
+    "day": _("{n} d"),
+    "now": _("just now"),
+    "ago": _("{span} ago"),
+    "per_s": _("{n} /s"),
+    "per_min": _("{n} /min"),
+    "percent": _("{n} %"),
+    "bytes": _("{n} {unit}B"),
+    # the live page
+    "stale": _("Connection lost: the numbers are from {at}. Trying again by itself."),
+    "updated": _("updated {ago}"),
+    "waiting": _("waiting for the first numbers"),
+    "not_shown": _("{n} points ≤ 0 not shown"),
+    "one_not_shown": _("1 point ≤ 0 not shown"),
+    "none_positive": _("No value is above 0, so a logarithmic axis has nothing to show."),
+    "bad_points": _("{n} values are no numbers and are left out"),
+    "no_points": _("The first point arrives after the first round."),
+    "no_points_eta": _("The first point arrives after the first round, in about {span}."),
+    "train_loss": _("training"),
+    "held_out_loss": _("held-out"),
+    "round": _("round"),
+    "loss": _("loss"),
+    "curve": _("Loss from {first} at round {from} to {last} at round {to}."),
+    "progress": _("{done} of {target} samples"),
+    "progress_eta": _("{done} of {target} samples, about {span} left"),
+    "peers_none": _("nobody is here right now"),
+    "peers_one": _("training alone"),
+    "peers_behind": _("{n} behind a firewall"),
+    "peers_all": _("all reachable"),
+    "no_change": _("no change yet"),
+    "loss_change": _("{change} over the last {n} rounds"),
+    "held_out_is": _("held-out {loss}"),
+    "per_peer": _("{n} per peer"),
+    "of_rounds": _("of {total}"),
+    "next_round": _("next: round {n}"),
+    "outcome_clean": _("complete"),
+    "outcome_alone": _("one peer alone"),
+    "outcome_partial": _("partial: a part failed and was not applied"),
+    "outcome_failed": _("failed"),
+    "mark": _("Round {round}: {outcome}, {members} peers, {samples} samples"),
+    "strip": _(
+        "The last {n} rounds: {clean} complete, {alone} alone, {partial} partial, {failed} failed."
+    ),
+    "last_round": _("Round {round}: {outcome}. {members} peers, {samples} samples in {span}."),
+    "no_round": _("No round has finished yet."),
+    "nobody": _("Nobody is training right now. Your computer could be the first."),
+    "no_events": _("Nothing has happened yet. Joins, leaves and finished rounds appear here."),
+    "you": _("you"),
+    # theme, join, me
+    "theme_auto": _("Theme: as the system. Switch to light."),
+    "theme_light": _("Theme: light. Switch to dark."),
+    "theme_dark": _("Theme: dark. Switch to the system's."),
+    "copied": _("Copied"),
+    "seen": _("We see {device}: {activity}."),
+    "samples": _("samples"),
+    "tokens": _("tokens"),
+    # what an agent does
+    "starting": _("starting"),
+    "catching_up": _("catching up"),
+    "training": _("training"),
+    "matchmaking": _("looking for its group"),
+    "averaging": _("averaging"),
+    "waiting_activity": _("waiting"),
+    "paused": _("paused"),
+    "leaving": _("leaving"),
+}
