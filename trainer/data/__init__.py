@@ -1,0 +1,1 @@
+"""Turning documents into batches."""

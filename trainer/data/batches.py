@@ -1,0 +1,52 @@
+"""Batches for a model family, from sequences of token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from trainer.data.masking import mask
+from trainer.data.packing import pack
+from trainer.families.base import Batch
+from trainer.text.tokenizer import Tokenizer
+
+Objective = Literal["masked", "causal"]
+
+
+def batches(
+    documents: Iterable[str],
+    tokenizer: Tokenizer,
+    objective: Objective,
+    *,
+    length: int,
+    size: int,
+    seed: int,
+) -> Iterator[Batch]:
+    """Batches of `size` sequences of `length` ids; a finite stream may end with a smaller one.
+
+    A batch without a single target is left out.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    sequences = pack(documents, tokenizer, length, framed=objective == "masked")
+    while rows := list(islice(sequences, size)):
+        ids = _padded(rows, length, tokenizer.pad)
+        if objective == "masked":
+            batch = mask(ids, tokenizer, generator)
+        else:
+            batch = _all_after_the_first(ids, tokenizer.pad)
+        if batch is not None and batch.tokens:
+            yield batch
+
+
+def _padded(rows: list[list[int]], length: int, pad: int) -> Tensor:
+    return torch.tensor([row + [pad] * (length - len(row)) for row in rows])
+
+
+def _all_after_the_first(ids: Tensor, pad: int) -> Batch:
+    targets = ids.masked_fill(ids == pad, Batch.IGNORE)
+    targets[:, 0] = Batch.IGNORE  # nothing comes before it
+    return Batch(ids, targets, (ids != pad).long())

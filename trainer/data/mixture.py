@@ -1,0 +1,49 @@
+"""Several texts mixed by weight, each passed over again and again in a new order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from trainer.recipe import Text
+from trainer.sources.base import Source, SourceUnavailable
+from trainer.sources.file import FileSource
+from trainer.sources.http import HttpSource
+
+
+def open_source(text: Text, path: Path | None) -> Source:
+    """`path` is where the agent put a text of kind `site`."""
+    if text.kind == "http" and path is None:
+        return HttpSource(text.url)
+    return FileSource(path or Path(text.path))
+
+
+class Mixture:
+    """Endless documents. The order is a function of `seed`: recipe, peer and round it starts at."""
+
+    def __init__(self, sources: Sequence[Source], weights: Sequence[float], seed: str) -> None:
+        self._sources, self._weights, self._seed = sources, weights, seed
+
+    @property
+    def broken_lines(self) -> int:
+        return sum(source.tally.broken for source in self._sources)
+
+    def __iter__(self) -> Iterator[str]:
+        """Raises SourceUnavailable when a text cannot be read or has no documents."""
+        rng = random.Random(self._seed)  # noqa: S311 - an order, not a secret
+        streams = [
+            self._endless(source, f"{self._seed}/{number}")
+            for number, source in enumerate(self._sources)
+        ]
+        while True:
+            yield next(rng.choices(streams, self._weights)[0])
+
+    def _endless(self, source: Source, seed: str) -> Iterator[str]:
+        passes = 0
+        while True:
+            before = source.tally.read
+            yield from source.documents(f"{seed}/{passes}")
+            if source.tally.read == before:
+                raise SourceUnavailable("a text of the recipe has no readable line")
+            passes += 1

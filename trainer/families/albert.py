@@ -1,0 +1,71 @@
+"""ALBERT: a masked language model whose layers share one set of weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, model_validator
+
+from trainer.families import base
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+
+class Params(base.Params):
+    hidden: int = Field(256, ge=16, le=8192, description="Width of a layer.")
+    layers: int = Field(6, ge=1, le=200, description="Passes through the shared layer.")
+    heads: int = Field(4, ge=1, le=128, description="Attention heads; must divide the width.")
+    embedding: int = Field(128, ge=8, le=4096, description="Width of the word vectors.")
+    length: int = Field(512, ge=8, le=8192, description="Longest sequence in tokens.")
+
+    @model_validator(mode="after")
+    def fits_together(self) -> Params:
+        base.require_heads(self.hidden, self.heads)
+        return self
+
+
+class Albert(base.Family):
+    label = "ALBERT (masked words, shared layers)"
+    objective = "masked"
+    Params = Params
+
+    def parameter_count(self, vocab_size: int) -> int:
+        p = self.params
+        e, h, inner = p.embedding, p.hidden, 4 * p.hidden
+        embeddings = (vocab_size + p.length + 2) * e + 2 * e
+        projection = e * h + h
+        attention = 4 * (h * h + h) + 2 * h
+        feed_forward = (h * inner + inner) + (inner * h + h) + 2 * h
+        head = (h * e + e) + 2 * e + vocab_size
+        return embeddings + projection + attention + feed_forward + head
+
+    def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
+        from transformers import AlbertConfig, AlbertForMaskedLM
+
+        p = self.params
+        base.require_length(p.length, sequence_length)
+        config = AlbertConfig(
+            vocab_size=vocab_size,
+            embedding_size=p.embedding,
+            hidden_size=p.hidden,
+            intermediate_size=4 * p.hidden,
+            num_hidden_layers=p.layers,
+            num_attention_heads=p.heads,
+            max_position_embeddings=p.length,
+            pad_token_id=pad_id,
+        )
+        return AlbertForMaskedLM(config)
+
+    def loss_sum(self, model: Any, batch: base.Batch) -> Tensor:
+        """Only masked places go through the head: it costs as much as the layers at small sizes."""
+        from torch.nn.functional import cross_entropy
+
+        hidden = model.albert(input_ids=batch.ids, attention_mask=batch.attention).last_hidden_state
+        chosen = batch.targets != batch.IGNORE
+        logits = model.predictions(hidden[chosen])
+        return cross_entropy(logits.float(), batch.targets[chosen], reduction="sum")
+
+
+PLUGIN = Albert

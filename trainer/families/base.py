@@ -1,0 +1,73 @@
+"""A model family: what it is called, how big it is, how to build it, and its loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+
+class Params(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Token ids, their targets (`IGNORE` where there is none) and 1 for each id that is no padding.
+
+    All three are integer tensors of shape (sequences, length).
+    """
+
+    ids: Tensor
+    targets: Tensor
+    attention: Tensor
+
+    IGNORE: ClassVar[int] = -100
+
+    @property
+    def samples(self) -> int:
+        return self.ids.shape[0]
+
+    @property
+    def tokens(self) -> int:
+        """Number of target tokens: the unit of weight everywhere."""
+        return int((self.targets != self.IGNORE).sum())
+
+
+class Family:
+    label: ClassVar[str]
+    objective: ClassVar[Literal["masked", "causal"]]
+    Params: ClassVar[type[Params]] = Params
+
+    def __init__(self, params: Any) -> None:
+        self.params = params
+
+    def parameter_count(self, vocab_size: int) -> int:
+        """Trainable parameters in closed form, tied ones counted once. Needs no torch."""
+        raise NotImplementedError
+
+    def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
+        """A fresh model. Raises ValueError when `sequence_length` is more than it can hold."""
+        raise NotImplementedError
+
+    def loss_sum(self, model: Module, batch: Batch) -> Tensor:
+        """Sum of the losses of the batch's target tokens, a scalar that can be differentiated."""
+        raise NotImplementedError
+
+
+def require_length(longest: int, sequence_length: int) -> None:
+    if sequence_length > longest:
+        raise ValueError(
+            f"sequences of {sequence_length} tokens do not fit a model for {longest}: "
+            "lower sequence_length or raise the model's length"
+        )
+
+
+def require_heads(hidden: int, heads: int) -> None:
+    if hidden % heads:
+        raise ValueError(f"hidden ({hidden}) must be a multiple of heads ({heads})")

@@ -1,0 +1,57 @@
+"""What every source of text shares: lines in, documents out, broken lines counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_LINE_BYTES = 4 * 2**20
+
+
+class SourceUnavailable(Exception):
+    """The text cannot be read now; says where it is and why."""
+
+
+@dataclass
+class Tally:
+    """How many lines of a source gave a document, and how many could not be read."""
+
+    read: int = 0
+    broken: int = 0
+
+
+class Source:
+    """One place with one document a line: JSONL with a `text` key, or plain text."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+
+    def documents(self, seed: str) -> Iterator[str]:
+        """One pass over the text, in an order that depends on `seed` alone.
+
+        Raises SourceUnavailable when the text cannot be read.
+        """
+        raise NotImplementedError
+
+    def document(self, line: bytes) -> str | None:
+        """The document in a line; None for an empty or broken one, which is counted."""
+        text = parse(line)
+        if text is None:
+            self.tally.broken += 1
+        elif text:
+            self.tally.read += 1
+        return text or None
+
+
+def parse(line: bytes) -> str | None:
+    """The document in a line, "" when it is empty, None when it is broken."""
+    if len(line) > MAX_LINE_BYTES:
+        return None
+    try:
+        text = line.decode().strip()
+        if text.startswith("{"):
+            text = json.loads(text)["text"].strip()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return text

@@ -1,0 +1,109 @@
+"""Text behind a URL, read as it comes: nothing is stored, a lost connection is taken up again."""
+
+from __future__ import annotations
+
+import random
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPException
+
+from trainer.sources.base import MAX_LINE_BYTES, Source, SourceUnavailable
+
+TIMEOUT_S = 20.0
+TRIES = 4
+SHUFFLED_DOCUMENTS = 1024
+
+
+class HttpSource(Source):
+    """Starts at a seeded place when the server knows ranges, and shuffles what passes by."""
+
+    def __init__(self, url: str, pause_s: float = 1.0) -> None:
+        super().__init__()
+        self.url = url
+        self._pause_s = pause_s
+
+    def documents(self, seed: str) -> Iterator[str]:
+        rng = random.Random(seed)  # noqa: S311 - an order, not a secret
+        size = self._size_if_ranged()
+        if size is None:
+            lines = self._lines(0, None)
+        else:
+            start = rng.randrange(size)
+            lines = _chain(self._lines(start, None, skip_partial=start > 0), self._lines(0, start))
+        waiting: list[str] = []
+        for line in lines:
+            text = self.document(line)
+            if text is None:
+                continue
+            waiting.append(text)
+            if len(waiting) >= SHUFFLED_DOCUMENTS:
+                yield _take(waiting, rng)
+        while waiting:
+            yield _take(waiting, rng)
+
+    def _open(self, position: int, method: str = "GET"):  # type: ignore[no-untyped-def]
+        headers = {"Range": f"bytes={position}-"} if position else {}
+        request = urllib.request.Request(self.url, headers=headers, method=method)  # noqa: S310
+        return urllib.request.urlopen(request, timeout=TIMEOUT_S)  # noqa: S310 - recipe: http(s)
+
+    def _size_if_ranged(self) -> int | None:
+        """Size in bytes where the server serves ranges; None where it does not."""
+        try:
+            with self._open(0, method="HEAD") as reply:
+                size = int(reply.headers.get("Content-Length") or 0)
+                ranged = reply.headers.get("Accept-Ranges") == "bytes"
+        except (OSError, HTTPException, ValueError):
+            return None
+        return size if ranged and size > 0 else None
+
+    def _lines(self, start: int, end: int | None, skip_partial: bool = False) -> Iterator[bytes]:
+        """Lines that begin in [start, end). Raises SourceUnavailable after `TRIES` failures."""
+        position, failures = start, 0
+        while True:
+            try:
+                with self._open(position) as reply:
+                    if position and reply.status != 206:
+                        _skip(reply, position)
+                    while end is None or position < end:
+                        line = reply.readline(MAX_LINE_BYTES + 1)
+                        if not line:
+                            return
+                        position, failures = position + len(line), 0
+                        if skip_partial:
+                            skip_partial = not line.endswith(b"\n")
+                        else:
+                            yield line
+                    return
+            except urllib.error.HTTPError as error:
+                if error.code == 416:  # the position is the end
+                    return
+                failures = self._failed(failures, error)
+            except (OSError, HTTPException) as error:
+                failures = self._failed(failures, error)
+
+    def _failed(self, failures: int, error: Exception) -> int:
+        if failures + 1 >= TRIES:
+            raise SourceUnavailable(f"{self.url}: {error}") from error
+        time.sleep(self._pause_s * 2**failures)
+        return failures + 1
+
+
+def _chain(*parts: Iterator[bytes]) -> Iterator[bytes]:
+    for part in parts:
+        yield from part
+
+
+def _take(waiting: list[str], rng: random.Random) -> str:
+    number = rng.randrange(len(waiting))
+    waiting[number], waiting[-1] = waiting[-1], waiting[number]
+    return waiting.pop()
+
+
+def _skip(reply, count: int) -> None:  # type: ignore[no-untyped-def]
+    while count > 0:
+        piece = reply.read(min(count, 1 << 16))
+        if not piece:
+            return
+        count -= len(piece)

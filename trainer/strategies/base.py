@@ -1,0 +1,85 @@
+"""What a training strategy decides: what peers average, and how they apply the average.
+
+The engine calls five hooks:
+
+    start    a round begins: reset what must not outlive it
+    correct  a micro-batch's gradient was added to `ctx.gradient`: edit it
+    stepped  that micro-batch is done
+    offer    what this peer puts into the average
+    accept   the average, after a clean verdict only: the one place where state is written
+
+State is declared: a newcomer downloads the tensors of `shared`; those of `own` never leave.
+Strategies touch tensors through their methods only, so that these files load no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Params(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass
+class Context:
+    """One round as its strategy sees it.
+
+    `gradient` is the gradient of the summed losses of `tokens` target tokens, one tensor for each
+    of `params`. `anchor` is what all peers shared when the round began. `step` takes one
+    optimizer step along a mean gradient, with the round's learning rate.
+    """
+
+    params: Sequence[Tensor]
+    anchor: Sequence[Tensor]
+    gradient: Sequence[Tensor]
+    step: Callable[[Sequence[Tensor]], None]
+    round: int = 0
+    learning_rate: float = 0.0
+    steps: int = 0
+    samples: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Offer:
+    """`weight` is in target tokens; 0 makes an empty offer, which changes no average."""
+
+    tensors: Sequence[Tensor]
+    weight: float
+    note: dict[str, float] = field(default_factory=dict)
+
+
+class Strategy:
+    label: ClassVar[str]
+    summary: ClassVar[str]
+    Params: ClassVar[type[Params]] = Params
+
+    def __init__(self, params: Any) -> None:
+        self.params = params
+        self.shared: dict[str, list[Tensor]] = {}
+        self.own: dict[str, list[Tensor]] = {}
+
+    def start(self, ctx: Context) -> None:
+        """Nothing to reset."""
+
+    def correct(self, ctx: Context) -> None:
+        """Nothing to correct."""
+
+    def stepped(self, ctx: Context) -> None:
+        """Nothing to count."""
+
+    def offer(self, ctx: Context) -> Offer:
+        raise NotImplementedError
+
+    def accept(
+        self, ctx: Context, mean: Sequence[Tensor], notes: Sequence[dict[str, float]]
+    ) -> None:
+        raise NotImplementedError

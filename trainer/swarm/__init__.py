@@ -1,0 +1,1 @@
+"""Peers among themselves: hivemind, what it leaves open, and our averager."""

@@ -1,0 +1,83 @@
+"""The tokenizer: one `tokenizer.json`, trained once by the site and loaded by every peer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+PAD, UNKNOWN, START, END, MASK = "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"
+SPECIAL = (PAD, UNKNOWN, START, END, MASK)
+
+
+class TokenizerError(ValueError):
+    """The tokenizer file, or the text to train one from, cannot be used; says why."""
+
+
+def train_tokenizer(texts: Iterable[str], path: Path, vocab_size: int) -> int:
+    """Trains a byte-level BPE tokenizer from `texts` and writes it to `path`.
+
+    The same texts in the same order give the same file. Returns the number of tokens it has,
+    which is lower than `vocab_size` when the texts are too few to fill it. Raises TokenizerError
+    when there is no text, or when `vocab_size` cannot hold the alphabet.
+    """
+    from tokenizers import Tokenizer as Encoder
+    from tokenizers import decoders, models, pre_tokenizers, trainers
+
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    if vocab_size < len(alphabet) + len(SPECIAL):
+        raise TokenizerError(
+            f"vocab_size {vocab_size} is too small: {len(alphabet)} bytes and {len(SPECIAL)} "
+            "special tokens must fit"
+        )
+    lines = [text for text in texts if text.strip()]
+    if not lines:
+        raise TokenizerError("there is no text to train a tokenizer from")
+    encoder = Encoder(models.BPE(unk_token=UNKNOWN))
+    encoder.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    encoder.decoder = decoders.ByteLevel()
+    encoder.train_from_iterator(
+        lines,
+        trainers.BpeTrainer(
+            vocab_size=vocab_size,
+            special_tokens=list(SPECIAL),
+            initial_alphabet=sorted(alphabet),
+            show_progress=False,
+        ),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    encoder.save(str(path))
+    return encoder.get_vocab_size()
+
+
+class Tokenizer:
+    """Token ids of a text, and the ids of the five special tokens."""
+
+    def __init__(self, path: Path, vocab_size: int) -> None:
+        """Raises TokenizerError when the file is broken or does not fit the recipe."""
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # this process forks
+        from tokenizers import Tokenizer as Encoder
+
+        try:
+            self._encoder: Any = Encoder.from_file(str(path))
+        except Exception as error:  # the library raises plain Exception
+            raise TokenizerError(f"{path.name} is not a tokenizer: {error}") from error
+        self.vocab_size = vocab_size
+        if self._encoder.get_vocab_size() > vocab_size:
+            raise TokenizerError(
+                f"{path.name} has {self._encoder.get_vocab_size()} tokens, "
+                f"the recipe says {vocab_size}"
+            )
+        self.pad, self.unknown, self.start, self.end, self.mask = map(self._id_of, SPECIAL)
+        self.special = frozenset((self.pad, self.unknown, self.start, self.end, self.mask))
+
+    def _id_of(self, token: str) -> int:
+        number = self._encoder.token_to_id(token)
+        if number is None:
+            raise TokenizerError(f"the tokenizer has no {token} token")
+        return number
+
+    def encode(self, text: str) -> list[int]:
+        """Ids without special tokens around them."""
+        return self._encoder.encode(text, add_special_tokens=False).ids
