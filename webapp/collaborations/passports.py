@@ -33,7 +33,7 @@ def authority_public() -> str:
 
 
 def issue(user: User, device: Device, peer_key: str, collaboration: Collaboration) -> Passport:
-    """Signs; whether `user` may take part is decided by the caller. Raises UserError on a bad key."""
+    """Signs; the caller decides whether `user` may take part. Raises UserError on a bad key."""
     _check_key(peer_key)
     claims = Claims(
         user=str(user.pk),

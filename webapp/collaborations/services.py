@@ -124,10 +124,10 @@ def _free_port() -> int:
 
 
 @transaction.atomic
-def note_round(collaboration: Collaboration, round: int) -> None:
-    """Round `round` is done: remembers the highest one; the first makes an open one running."""
+def note_round(collaboration: Collaboration, number: int) -> None:
+    """Round `number` is done: remembers the highest one; the first makes an open one running."""
     rows = Collaboration.objects.filter(pk=collaboration.pk)
-    rows.filter(round__lt=round).update(round=round)
+    rows.filter(round__lt=number).update(round=number)
     now = timezone.now()
     started = rows.filter(state=State.OPEN).update(
         state=State.RUNNING, state_reason="", started_at=now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
@@ -22,13 +22,16 @@ from webapp.core.tokens import hashed, new_token
 from webapp.devices.models import Device, EnrolmentCode, Session
 from webapp.devices.selectors import may_manage
 
+if TYPE_CHECKING:  # collaborations are a layer above
+    from webapp.collaborations.models import Collaboration
+
 LEASE = timedelta(seconds=60)
 CODES_KEPT = timedelta(days=7)  # so that a late start is told "expired", not "unknown"
 MAX_UNUSED_CODES = 50
 
 
 @transaction.atomic
-def make_code(user: User, *, collaboration: Any, device_name: str) -> str:
+def make_code(user: User, *, collaboration: Collaboration, device_name: str) -> str:
     """The text of a one-time code, good for 24 h. It is kept only as a hash."""
     if user.is_banned:
         raise UserError(f"You are banned: {user.ban_reason}", kind="forbidden")
@@ -95,7 +98,7 @@ def _usable_code(code: str) -> EnrolmentCode:
 
 @transaction.atomic
 def open_session(
-    device: Device, *, collaboration: Any, session_id: UUID | str, role: Role | str
+    device: Device, *, collaboration: Collaboration, session_id: UUID | str, role: Role | str
 ) -> Session:
     """The session `session_id`, open; another open one of this device is closed as replaced.
 

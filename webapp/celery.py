@@ -1,0 +1,30 @@
+"""The job runner and its timetable.
+
+Start it with `-P threads`: our jobs wait for the database or a mail server, they do not compute.
+"""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+
+app = Celery("potluck")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+app.conf.beat_schedule = {
+    # A lease lasts 60 s, so a lost device is known to be lost within 90 s.
+    "close dead sessions": {"task": "webapp.devices.tasks.close_dead_sessions", "schedule": 30.0},
+    # After each round the rules are checked at once; this catches what a restart missed.
+    "check finish rules": {
+        "task": "webapp.collaborations.tasks.check_finish_rules",
+        "schedule": 60.0,
+    },
+    "thin old metrics": {"task": "webapp.live.tasks.thin_metrics", "schedule": 3600.0},
+    "delete expired codes": {
+        "task": "webapp.devices.tasks.delete_expired_codes",
+        "schedule": 3600.0,
+    },
+}

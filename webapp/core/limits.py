@@ -1,0 +1,29 @@
+"""Rate limits: how often one device or address may ask within a window of time."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+
+from django.core.cache import cache
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+
+def seconds_to_wait(key: str, *, limit: int, window_s: int) -> int:
+    """0: go ahead (this call is counted); otherwise after how many seconds to ask again.
+
+    Without a cache nothing is limited: a broken broker must not shut the site.
+    """
+    now = time.time()
+    slot = int(now // window_s)
+    name = f"limit:{key}:{slot}"
+    try:
+        cache.add(name, 0, timeout=window_s)
+        used = cache.incr(name)
+    except (RedisError, OSError, ValueError) as error:  # ValueError: it expired in between
+        logger.warning("rate limit of %s not checked: %s", key.split(":")[0], error)
+        return 0
+    return 0 if used <= limit else math.ceil((slot + 1) * window_s - now)
