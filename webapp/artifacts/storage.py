@@ -11,6 +11,11 @@ from pathlib import Path
 from django.conf import settings
 
 
+def checkpoint_folder(slug: str) -> Path:
+    """Where the coordinator of this collaboration writes checkpoints for the site to take over."""
+    return Path(settings.DATA_DIR) / "coordinators" / slug / "checkpoints"
+
+
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,6 +2,7 @@
 
 Groups: `device.<device id>` (one agent) and `collaboration.<slug>` (all of its agents). A push
 is a hint to look again, never the news itself, so a lost one only delays what happens anyway.
+Each message carries its `group`, so that one listener per process can serve many groups.
 """
 
 from __future__ import annotations
@@ -30,6 +31,6 @@ def push_control(*, device_id: object = None, slug: str = "") -> None:
 
 def _send(group: str, message: dict[str, Any]) -> None:
     try:
-        async_to_sync(get_channel_layer().group_send)(group, message)
+        async_to_sync(get_channel_layer().group_send)(group, {**message, "group": group})
     except (OSError, RedisError) as error:
         logger.warning("no push to %s: the message broker does not answer (%s)", group, error)
