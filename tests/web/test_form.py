@@ -1,0 +1,91 @@
+"""The organiser's form makes a checked recipe from plain input."""
+
+from __future__ import annotations
+
+import pytest
+
+from webapp.artifacts import selectors
+from webapp.artifacts.services import register_file
+from webapp.collaborations.forms import CollaborationForm
+
+
+@pytest.fixture
+def files(db, tmp_path):
+    def make(name, kind, **fields):
+        path = tmp_path / name
+        path.write_text(name)
+        return register_file(path, kind, **fields)
+
+    return {
+        "tokenizer": make("tokenizer.json", "tokenizer", vocab_size=4096),
+        "text": make("train.jsonl", "text", title="Leads", credit="Wikipedia, CC BY-SA 4.0"),
+        "held_out": make("held.jsonl", "text", title="Held out"),
+    }
+
+
+def filled(files, **changed):
+    form = CollaborationForm(tokenizers=selectors.tokenizers(), texts=selectors.texts())
+    data = {
+        name: field.initial for name, field in form.fields.items() if field.initial is not None
+    }
+    data |= {
+        "title": "Night shift",
+        "family": "causal",
+        "strategy": "dedloc",
+        "tokenizer": files["tokenizer"].sha256,
+        "texts": [files["text"].sha256],
+        "held_out": files["held_out"].sha256,
+    }
+    return CollaborationForm(
+        data | changed, tokenizers=selectors.tokenizers(), texts=selectors.texts()
+    )
+
+
+def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(files, olga):
+    form = filled(files)
+    assert form.is_valid(), form.errors
+    collaboration = form.save(by=olga)
+    assert collaboration.slug == "night-shift"
+    assert collaboration.state == "draft"
+    assert collaboration.text_credit == "Wikipedia, CC BY-SA 4.0"
+    recipe = collaboration.recipe
+    assert recipe.family.name == "causal"
+    assert recipe.round.target_samples == 256
+    assert recipe.tokenizer.vocab_size == 4096
+    assert recipe.sha256() == collaboration.revision.sha256
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "words"),
+    [
+        ({"title": ""}, "title", "required"),
+        ({"family": "nothing"}, "family", "Select a valid choice"),
+        ({"optimizer__learning_rate": "7"}, "optimizer__learning_rate", "less than or equal"),
+        ({"optimizer__learning_rate": "0"}, "optimizer__learning_rate", "greater than 0"),
+        ({"optimizer__learning_rate": "nan"}, "optimizer__learning_rate", "Enter a number"),
+        ({"round__target_samples": "4"}, None, "smaller than micro_batch"),
+        ({"family__causal__heads": "3"}, None, "multiple of heads"),
+        ({"sequence_length": "4096"}, None, "do not fit a model"),
+        ({"texts": []}, "texts", "Choose a text"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_at_its_field(files, changed, field, words):
+    form = filled(files, **changed)
+    assert not form.is_valid()
+    assert words in str(form.errors.get(field or "__all__", form.errors))
+
+
+def test_a_text_cannot_be_trained_on_and_held_out(files):
+    form = filled(files, held_out=files["text"].sha256)
+    assert "trained on" in str(form.errors["held_out"])
+
+
+def test_a_short_name_is_used_once(files, collaboration):
+    form = filled(files, slug=collaboration.slug)
+    assert "already" in str(form.errors["slug"])
+
+
+def test_every_field_is_shown_in_exactly_one_section(files):
+    form = filled(files)
+    shown = [field.name for section in form.sections() for field in section.fields]
+    assert sorted(shown) == sorted(form.fields)

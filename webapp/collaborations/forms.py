@@ -1,0 +1,180 @@
+"""The organiser's form: its choices come from the catalogue, its bounds from the recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.utils.text import slugify
+from pydantic import ValidationError
+
+from trainer import catalogue
+from trainer.recipe import Choice, File, Finish, Optimizer, Recipe, Round, Text, Tokenizer
+from webapp.accounts.models import User
+from webapp.collaborations import services
+from webapp.collaborations.models import Collaboration
+from webapp.collaborations.schema_fields import fields_of, values_of
+
+PARTS = {"optimizer": Optimizer, "round": Round, "finish": Finish}
+FOLDERS = {"family": "families", "strategy": "strategies"}
+TITLES = {"optimizer": "Learning rate", "round": "Rounds", "finish": "When to finish"}
+
+
+@dataclass(frozen=True)
+class Section:
+    """Fields shown together; with `choice`, only while `<select name=of>` has that value."""
+
+    title: str
+    fields: list[forms.BoundField]
+    of: str = ""
+    choice: str = ""
+
+
+class CollaborationForm(forms.Form):
+    """`tokenizers` and `texts` are the site's files (`artifacts.selectors`).
+
+    After `is_valid()`, `recipe` is the checked recipe.
+    """
+
+    title = forms.CharField(max_length=80)
+    slug = forms.SlugField(
+        label="Short name",
+        max_length=64,
+        required=False,
+        help_text="Part of its address. Left empty, it is made from the title.",
+    )
+    summary = forms.CharField(max_length=300, required=False)
+    family = forms.ChoiceField(label="Model")
+    strategy = forms.ChoiceField(label="Strategy")
+    tokenizer = forms.ChoiceField(label="Tokenizer")
+    texts = forms.MultipleChoiceField(label="Texts to train on", required=False)
+    text_url = forms.URLField(
+        label="Text at a web address",
+        required=False,
+        assume_scheme="https",
+        help_text="One document a line. Devices fetch it themselves.",
+    )
+    held_out = forms.ChoiceField(
+        label="Held-out text", required=False, help_text="Never trained on; it measures progress."
+    )
+    sequence_length = forms.IntegerField(min_value=8, max_value=8192, initial=128)
+    micro_batch = forms.IntegerField(
+        min_value=1, max_value=4096, initial=8, help_text="Sequences a device handles at once."
+    )
+    seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0)
+
+    def __init__(self, *args: Any, tokenizers: Any, texts: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.files = {str(file.sha256): file for file in [*tokenizers, *texts]}
+        self.recipe: Recipe | None = None
+        titles = [(file.sha256, str(file)) for file in texts]
+        self.fields["tokenizer"].choices = [(file.sha256, str(file)) for file in tokenizers]
+        self.fields["texts"].choices = titles
+        self.fields["held_out"].choices = [("", "None"), *titles]
+        for of, folder in FOLDERS.items():
+            self.fields[of].choices = catalogue.choices(folder)
+            for name, plugin in catalogue.plugins(folder).items():
+                self.fields |= fields_of(plugin.Params, f"{of}__{name}")
+        for part, model in PARTS.items():
+            self.fields |= fields_of(model, part)
+
+    def sections(self) -> list[Section]:
+        """All fields in the order to show them."""
+        plain = [self[name] for name in self.fields if "__" not in name]
+        made = [Section("What it is", plain)]
+        for of, folder in FOLDERS.items():
+            for name, plugin in catalogue.plugins(folder).items():
+                if fields := self._starting_with(f"{of}__{name}__"):
+                    made.append(Section(plugin.label, fields, of, name))
+        return made + [Section(TITLES[part], self._starting_with(f"{part}__")) for part in PARTS]
+
+    def _starting_with(self, start: str) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name.startswith(start)]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        slug = cleaned.get("slug") or slugify(cleaned.get("title", ""))[:64].strip("-")
+        if not slug or slug[0] == "_":
+            self.add_error("slug", "Give a short name of letters a-z, digits and hyphens.")
+        if Collaboration.objects.filter(slug=slug).exists():
+            self.add_error("slug", f"There is a collaboration called {slug} already.")
+        if not cleaned.get("texts") and not cleaned.get("text_url"):
+            self.add_error("texts", "Choose a text, or give a web address of one.")
+        if cleaned.get("held_out") and cleaned["held_out"] in cleaned.get("texts", []):
+            self.add_error("held_out", "This text is trained on: choose another one.")
+        if not self.errors:
+            self._make_recipe(cleaned, slug.replace("_", "-").lower())
+        return cleaned
+
+    def _make_recipe(self, cleaned: dict[str, Any], slug: str) -> None:
+        try:
+            recipe = self._recipe(cleaned, slug)
+            self._check_length(recipe)
+        except ValidationError as error:
+            for problem in error.errors():
+                name = "__".join(str(part) for part in problem["loc"])
+                text = problem["msg"].removeprefix("Value error, ")
+                self.add_error(name if name in self.fields else None, text)
+        except ValueError as error:
+            self.add_error(None, str(error))
+        else:
+            self.recipe = recipe
+
+    def _recipe(self, cleaned: dict[str, Any], slug: str) -> Recipe:
+        texts = [self._text(sha256) for sha256 in cleaned["texts"]]
+        if cleaned["text_url"]:
+            texts.append({"kind": "http", "url": cleaned["text_url"]})
+        tokenizer = self.files[cleaned["tokenizer"]]
+        recipe = Recipe.model_validate(
+            {
+                "collaboration": slug,
+                "tokenizer": Tokenizer(file=_file(tokenizer), vocab_size=tokenizer.vocab_size),
+                "texts": texts,
+                "held_out": self._text(cleaned["held_out"]) if cleaned["held_out"] else None,
+                **{of: self._choice(cleaned, of) for of in FOLDERS},
+                **{part: values_of(cleaned, part) for part in PARTS},
+                **{key: cleaned[key] for key in ("sequence_length", "micro_batch", "seed")},
+            }
+        )
+        for of, folder in FOLDERS.items():
+            self._check_plugin(folder, getattr(recipe, of))
+        return recipe
+
+    def _choice(self, cleaned: dict[str, Any], of: str) -> Choice:
+        name = cleaned[of]
+        return Choice(name=name, params=values_of(cleaned, f"{of}__{name}"))
+
+    def _text(self, sha256: str) -> Text:
+        file = self.files[sha256]
+        return Text(kind="site", file=_file(file), credit=file.credit)
+
+    def _check_plugin(self, folder: str, choice: Choice) -> None:
+        try:
+            catalogue.create(folder, choice)
+        except ValidationError as error:
+            raise ValueError(
+                "; ".join(p["msg"].removeprefix("Value error, ") for p in error.errors())
+            ) from error
+
+    def _check_length(self, recipe: Recipe) -> None:
+        longest = getattr(catalogue.create("families", recipe.family).params, "length", None)
+        if longest is not None and recipe.sequence_length > longest:
+            raise ValueError(
+                f"Sequences of {recipe.sequence_length} tokens do not fit a model for {longest}: "
+                "lower the sequence length or raise the model's length."
+            )
+
+    def save(self, *, by: User) -> Collaboration:
+        """Creates the draft. Raises UserError when the short name was taken meanwhile."""
+        assert self.recipe is not None, "save() comes after is_valid()"
+        return services.create(
+            title=self.cleaned_data["title"],
+            summary=self.cleaned_data["summary"],
+            recipe=self.recipe,
+            by=by,
+        )
+
+
+def _file(artifact: Any) -> File:
+    return File(sha256=artifact.sha256, size_bytes=artifact.size_bytes, filename=artifact.filename)
