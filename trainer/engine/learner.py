@@ -1,0 +1,206 @@
+"""The model, its optimizer and the strategy's state: all that a round changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer import catalogue
+from trainer.engine import checkpoint
+from trainer.engine.schedule import learning_rate
+from trainer.families.base import Batch
+from trainer.recipe import Recipe
+from trainer.strategies.base import Context, Offer
+
+FINGERPRINTS = 6
+EPSILON = 1e-6
+
+
+class Learner:
+    """`round` is the round it is in; all peers of a round hold the same parameters and moments.
+
+    The anchor, the moments and the strategy's shared state change under a lock, because newcomers
+    download them on another thread.
+    """
+
+    def __init__(self, recipe: Recipe, pad_id: int) -> None:
+        self.recipe = recipe
+        self.round = 0
+        self._lock = threading.RLock()
+        self.family = catalogue.create("families", recipe.family)
+        self.strategy = catalogue.create("strategies", recipe.strategy)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.manual_seed(recipe.seed)
+        self.model: Any = self.family.build(
+            recipe.tokenizer.vocab_size, recipe.sequence_length, pad_id
+        ).to(self.device)
+        self.model.train()
+        named = [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
+        self.names = [name for name, _ in named]
+        self.params = [param for _, param in named]
+        self.anchor = [param.detach().clone() for param in self.params]
+        self.optimizer = self._make_optimizer()
+        self.context = self.begin()
+
+    def _make_optimizer(self) -> torch.optim.AdamW:
+        options = self.recipe.optimizer
+        matrices = [p for p in self.params if p.ndim > 1]
+        others = [p for p in self.params if p.ndim <= 1]
+        optimizer = torch.optim.AdamW(
+            [
+                {"params": matrices, "weight_decay": options.weight_decay},
+                {"params": others, "weight_decay": 0.0},
+            ],
+            lr=options.learning_rate,
+            betas=(options.beta1, options.beta2),
+            eps=EPSILON,
+            foreach=True,
+        )
+        for param in self.params:
+            optimizer.state[param] = {
+                "step": torch.tensor(0.0),
+                "exp_avg": torch.zeros_like(param),
+                "exp_avg_sq": torch.zeros_like(param),
+            }
+        return optimizer
+
+    # ------------------------------------------------------------ one round
+    def begin(self) -> Context:
+        """Starts the round anew: nothing accumulated, parameters at the anchor."""
+        with torch.no_grad():
+            for param, anchor in zip(self.params, self.anchor, strict=True):
+                param.copy_(anchor)
+                param.grad = torch.zeros_like(param)
+        self.context = Context(
+            params=self.params,
+            anchor=self.anchor,
+            gradient=[param.grad for param in self.params],
+            step=self._step,
+            round=self.round,
+            learning_rate=learning_rate(self.recipe.optimizer, self.round),
+        )
+        self.strategy.start(self.context)
+        return self.context
+
+    def learn(self, batch: Batch) -> float | None:
+        """Adds one micro-batch to the round; its summed loss, or None when that is not finite."""
+        loss = self.family.loss_sum(self.model, self._on_device(batch))
+        value = float(loss.detach())
+        if not torch.isfinite(loss):
+            return None
+        loss.backward()
+        self.context.samples += batch.samples
+        self.context.tokens += batch.tokens
+        self.strategy.correct(self.context)
+        self.context.steps += 1
+        self.strategy.stepped(self.context)
+        return value
+
+    def offer(self) -> Offer | None:
+        """What the round has accumulated; None when it is not finite."""
+        offer: Offer = self.strategy.offer(self.context)
+        finite = all(bool(torch.isfinite(tensor).all()) for tensor in offer.tensors)
+        return offer if finite else None
+
+    def offer_shapes(self) -> Sequence[Tensor]:
+        """Tensors of the shapes of every offer of this strategy."""
+        return self.strategy.offer(self.context).tensors  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def evaluate(self, batches: Sequence[Batch]) -> tuple[float, int]:
+        """Mean loss per target token, and the number of those, with the current parameters."""
+        self.model.eval()
+        loss, tokens = 0.0, 0
+        for batch in batches:
+            on_device = self._on_device(batch)
+            loss += float(self.family.loss_sum(self.model, on_device))
+            tokens += batch.tokens
+        self.model.train()
+        return loss / max(tokens, 1), tokens
+
+    def _on_device(self, batch: Batch) -> Batch:
+        return Batch(*(t.to(self.device) for t in (batch.ids, batch.targets, batch.attention)))
+
+    def accept(self, mean: Sequence[Tensor], notes: Sequence[dict[str, float]]) -> None:
+        """Applies the average and enters the next round."""
+        on_device = [tensor.to(self.device) for tensor in mean]
+        with self._lock:
+            self.strategy.accept(self.context, on_device, notes)
+            self.round += 1
+            with torch.no_grad():
+                for param, anchor in zip(self.params, self.anchor, strict=True):
+                    anchor.copy_(param)
+        self.begin()
+
+    def _step(self, mean: Sequence[Tensor]) -> None:
+        for param, gradient in zip(self.params, mean, strict=True):
+            param.grad = gradient.clone()
+        torch.nn.utils.clip_grad_norm_(self.params, self.recipe.optimizer.clip_norm)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.context.learning_rate
+        self.optimizer.step()
+
+    # ------------------------------------------------------------ state
+    def fingerprint(self) -> tuple[float, ...]:
+        """Fixed projections of the anchor and its length; see `verdict.Note`."""
+        generator = torch.Generator().manual_seed(self.recipe.seed)
+        marks = torch.zeros(FINGERPRINTS, dtype=torch.float64)
+        square = 0.0
+        for anchor in self.anchor:
+            flat = anchor.detach().cpu().flatten().double()
+            square += float(flat @ flat)
+            phase = torch.rand(FINGERPRINTS, 1, generator=generator).double() * 6.283
+            rows = torch.linspace(1.0, 12.0, FINGERPRINTS, dtype=torch.float64)[:, None]
+            wave = torch.cos(rows * torch.arange(min(len(flat), 4096)) + phase)
+            marks += wave @ flat[: wave.shape[1]]
+        return (*(float(mark) for mark in marks), square**0.5)
+
+    def state(self) -> tuple[dict[str, int], list[Tensor]]:
+        """Copies of what a newcomer needs: the round, anchor, moments and shared state."""
+        with self._lock:
+            return {"round": self.round}, [t.detach().cpu().clone() for t in self._state_tensors()]
+
+    def load_state(self, round_number: int, tensors: Sequence[Tensor]) -> None:
+        """Takes a state of `state()`'s shapes; what was accumulated is dropped."""
+        with self._lock, torch.no_grad():
+            for target, source in zip(self._state_tensors(), tensors, strict=True):
+                target.copy_(source)
+            self.round = round_number
+            for param in self.params:
+                self.optimizer.state[param]["step"].fill_(float(round_number))
+        self.begin()
+
+    def _state_tensors(self) -> list[Tensor]:
+        moments = [
+            self.optimizer.state[param][kind]
+            for kind in ("exp_avg", "exp_avg_sq")
+            for param in self.params
+        ]
+        shared = [t for name in sorted(self.strategy.shared) for t in self.strategy.shared[name]]
+        return [*self.anchor, *moments, *shared]
+
+    def _state_names(self) -> list[str]:
+        names = [f"{kind}.{n}" for kind in ("model", "exp_avg", "exp_avg_sq") for n in self.names]
+        for kind in sorted(self.strategy.shared):
+            names += [f"shared.{kind}.{i}" for i in range(len(self.strategy.shared[kind]))]
+        return names
+
+    def save(self, path: Path) -> None:
+        """Raises OSError when there is no room; what was there before is untouched."""
+        metadata, tensors = self.state()
+        named = dict(zip(self._state_names(), tensors, strict=True))
+        checkpoint.write(path, named, metadata["round"], self.recipe.sha256())
+
+    def load(self, path: Path) -> None:
+        """Raises checkpoint.BadCheckpoint when the file is broken or of another recipe."""
+        shapes = {
+            name: tuple(tensor.shape)
+            for name, tensor in zip(self._state_names(), self._state_tensors(), strict=True)
+        }
+        round_number, named = checkpoint.read(path, shapes, self.recipe.sha256())
+        self.load_state(round_number, [named[name] for name in self._state_names()])

@@ -1,0 +1,149 @@
+"""One peer's part in one collaboration, from its first look at the swarm to its leave."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import time
+from collections.abc import Iterator
+
+import torch
+
+from trainer.engine import checkpoint, texts
+from trainer.engine.coordinator import CoordinatorLoop, resume
+from trainer.engine.job import Job, Outbox, Wishes
+from trainer.engine.learner import Learner
+from trainer.engine.loop import RoundLoop
+from trainer.engine.status import Status
+from trainer.families.base import Batch
+from trainer.swarm import clock, leftovers
+from trainer.swarm.peer import SwarmPeer, Unreachable
+from trainer.text.tokenizer import Tokenizer
+from trainer.wire import Activity, LeaveCause, Role, Wish
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 15.0
+HELD_OUT_SAMPLES = 64
+log = logging.getLogger(__name__)
+
+
+def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
+    """Trains, or coordinates, until `wishes` says otherwise; returns why it left.
+
+    Call it from the main thread of a process: hivemind's processes are forked from it, and die
+    with it. It has ended all of them when it returns. `outbox.progress` is called from a thread of
+    its own, `outbox.report` from the caller's.
+    """
+    multiprocessing.set_start_method("fork", force=True)
+    torch.set_num_threads(job.num_threads)
+    leftovers.sweep()
+    clock.follow_site(job.clock_offset_s)
+    job.folder.mkdir(parents=True, exist_ok=True)
+    status = Status(outbox)
+    status.start()
+    try:
+        return _take_part(job, outbox, wishes, status)
+    except Exception as error:
+        log.exception("The engine stopped")
+        status.set(Activity.LEAVING, f"the engine stopped: {error}")
+        return LeaveCause.FAILED
+    finally:
+        status.stop()
+
+
+def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> LeaveCause:
+    tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
+    learner = Learner(job.recipe, tokenizer.pad)
+    if job.role is Role.COORDINATOR:
+        resume(learner, job.checkpoint_folder or job.folder)
+    elif job.checkpoint is not None:
+        _load(learner, job)
+    peer = _connect(job, wishes, status)
+    if peer is None:
+        return wishes.current().cause or LeaveCause.STOPPED
+    try:
+        loop = _make_loop(job, learner, peer, status, outbox, wishes, tokenizer)
+        cause = loop.run()
+        status.set(Activity.LEAVING, "saying goodbye to the swarm")
+        return cause
+    finally:
+        peer.close()
+
+
+def _load(learner: Learner, job: Job) -> None:
+    """The site's newest checkpoint. Without it a newcomer takes all from the other peers."""
+    assert job.checkpoint is not None
+    try:
+        learner.load(job.checkpoint)
+    except checkpoint.BadCheckpoint as error:
+        log.warning("%s; starting without it", error)
+
+
+def _connect(job: Job, wishes: Wishes, status: Status) -> SwarmPeer | None:
+    """None when it is no longer wanted before anybody answered."""
+    pause_s = FIRST_PAUSE_S
+    while wishes.current().wish not in (Wish.STOP, Wish.FINISH):
+        status.set(Activity.STARTING, "joining the swarm")
+        try:
+            return SwarmPeer(
+                job.recipe,
+                job.folder,
+                passport=job.passport,
+                authority=job.authority,
+                bootstrap=job.bootstrap,
+                client_mode=job.role is Role.SENDER,
+                listen_address=job.listen_address,
+                announce_host=job.announce_host,
+                is_coordinator=job.role is Role.COORDINATOR,
+            )
+        except Unreachable as error:
+            log.info("%s", error)
+            status.set(
+                Activity.WAITING,
+                f"the swarm does not answer at {', '.join(job.bootstrap)[:150]}; trying again",
+            )
+        until = time.monotonic() + pause_s
+        while time.monotonic() < until and wishes.current().wish is not Wish.STOP:
+            time.sleep(0.2)
+        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+    return None
+
+
+def _make_loop(
+    job: Job,
+    learner: Learner,
+    peer: SwarmPeer,
+    status: Status,
+    outbox: Outbox,
+    wishes: Wishes,
+    tokenizer: Tokenizer,
+) -> RoundLoop:
+    objective = learner.family.objective
+    start = texts.count_start(job.folder)
+    passes = iter(range(10**9))
+
+    def new_batches() -> Iterator[Batch]:
+        seed = f"{job.recipe.seed}/{peer.peer_id}/{start}/{next(passes)}"
+        return texts.training_batches(job.recipe, job.texts, tokenizer, objective, seed)
+
+    common = {
+        "recipe": job.recipe,
+        "role": job.role,
+        "learner": learner,
+        "peer": peer,
+        "status": status,
+        "outbox": outbox,
+        "wishes": wishes,
+    }
+    if job.role is not Role.COORDINATOR:
+        return RoundLoop(batches=new_batches, **common)  # type: ignore[arg-type]
+    most = max(HELD_OUT_SAMPLES // job.recipe.micro_batch, 1)
+    held_out = (
+        texts.held_out_batches(job.recipe, job.held_out, tokenizer, objective, most)
+        if job.held_out
+        else []
+    )
+    folder = job.checkpoint_folder or job.folder
+    return CoordinatorLoop(
+        folder=folder, held_out=held_out, batches=lambda: iter(()), **common
+    )

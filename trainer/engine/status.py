@@ -1,0 +1,81 @@
+"""What the engine is doing, told to the outbox at most once a second on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from trainer.engine.job import Outbox
+from trainer.wire import Activity, Progress
+
+LEAST_S = 1.0
+MOST_S = 5.0
+METER_S = 20.0
+
+
+class Meter:
+    """Samples per second over the last `METER_S`."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+        self._since = time.monotonic()
+
+    def add(self, samples: int) -> None:
+        self._seen.append((time.monotonic(), samples))
+
+    def restart(self) -> None:
+        """After a pause, which is not to count as slowness."""
+        self._seen.clear()
+        self._since = time.monotonic()
+
+    def rate(self) -> float:
+        now = time.monotonic()
+        while self._seen and self._seen[0][0] < now - METER_S:
+            self._since = self._seen.popleft()[0]
+        span = now - max(self._since, now - METER_S)
+        return sum(samples for _, samples in list(self._seen)) / span if span > 0.2 else 0.0
+
+
+class Status:
+    """The newest figures; any thread may set and read them."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._lock = threading.Lock()
+        self._now = Progress(round=0, activity=Activity.STARTING, reason="loading the model")
+        self._swarm_samples: Callable[[], int] = lambda: 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="status", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5)
+
+    def watch_swarm(self, swarm_samples: Callable[[], int]) -> None:
+        self._swarm_samples = swarm_samples
+
+    def set(self, activity: Activity, reason: str = "", **figures: Any) -> None:
+        with self._lock:
+            self._now = self._now.model_copy(
+                update={"activity": activity, "reason": reason[:300], **figures}
+            )
+
+    @property
+    def now(self) -> Progress:
+        with self._lock:
+            return self._now
+
+    def _run(self) -> None:
+        sent, at = None, float("-inf")
+        while not self._stop.wait(max(0.1, at + LEAST_S - time.monotonic())):
+            figures = self.now.model_copy(update={"swarm_samples": self._swarm_samples()})
+            if figures != sent or time.monotonic() - at >= MOST_S:
+                self._outbox.progress(figures)
+                sent, at = figures, time.monotonic()
+        self._outbox.progress(self.now)

@@ -1,0 +1,69 @@
+"""The endless batches of one peer, and the finite ones of the held-out text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from trainer.data.batches import Objective, batches
+from trainer.data.mixture import Mixture, open_source
+from trainer.families.base import Batch
+from trainer.recipe import Recipe
+from trainer.text.tokenizer import Tokenizer
+
+STARTS = "starts"
+
+
+def count_start(folder: Path) -> int:
+    """How often this peer has started, this time included: no start repeats another's order."""
+    path = folder / STARTS
+    try:
+        number = int(path.read_text()) + 1
+    except (OSError, ValueError):
+        number = 1
+    path.write_text(str(number))
+    return number
+
+
+def training_batches(
+    recipe: Recipe,
+    paths: tuple[Path | None, ...],
+    tokenizer: Tokenizer,
+    objective: Objective,
+    seed: str,
+) -> Iterator[Batch]:
+    """Raises SourceUnavailable, while iterating, when a text cannot be read."""
+    sources = [open_source(text, path) for text, path in zip(recipe.texts, paths, strict=True)]
+    mixture = Mixture(sources, [text.weight for text in recipe.texts], seed)
+    return batches(
+        mixture,
+        tokenizer,
+        objective,
+        length=recipe.sequence_length,
+        size=recipe.micro_batch,
+        seed=_number(seed),
+    )
+
+
+def held_out_batches(
+    recipe: Recipe, path: Path, tokenizer: Tokenizer, objective: Objective, most: int
+) -> list[Batch]:
+    """The same up to `most` batches at every start, so that their losses can be compared."""
+    if recipe.held_out is None:
+        return []
+    documents = open_source(recipe.held_out, path).documents(str(recipe.seed))
+    found = batches(
+        documents,
+        tokenizer,
+        objective,
+        length=recipe.sequence_length,
+        size=recipe.micro_batch,
+        seed=recipe.seed,
+    )
+    return list(islice(found, most))
+
+
+def _number(seed: str) -> int:
+    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:7], "big")

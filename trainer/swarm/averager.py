@@ -1,0 +1,208 @@
+"""Our averager: one round in, one verdict out. Written for hivemind 1.1.12.
+
+The class name is part of the names of its remote calls: all peers must run this class.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
+
+import torch
+from hivemind.averaging.averager import DecentralizedAverager
+from hivemind.averaging.control import AveragingStage, StepControl
+from hivemind.averaging.group_info import GroupInfo
+from hivemind.averaging.load_balancing import load_balance_peers
+from hivemind.dht import DHT
+from hivemind.p2p import P2PContext, PeerID
+from hivemind.proto import averaging_pb2
+from hivemind.utils import MPFuture
+from hivemind.utils.asyncio import as_aiter, azip, enter_asynchronously
+
+from trainer.recipe import Round
+from trainer.swarm import clock, orphans, pace
+from trainer.swarm.download import StateDownload
+from trainer.swarm.reduction import CheckedRunner
+from trainer.swarm.verdict import Note, Verdict, read_notes
+from trainer.wire import Activity, Outcome
+
+GROUP_BITS = 16
+SILENCE_S = 10.0  # a member that sends nothing for so long is lost
+SPARE_S = 2.0
+Watch = Callable[[Activity], bool]
+
+
+class RoundAverager(StateDownload, DecentralizedAverager):
+    """Averages tensors of fixed shapes among the peers that are in the same round."""
+
+    def __init__(
+        self,
+        tensors: Sequence[torch.Tensor],
+        dht: DHT,
+        *,
+        swarm_id: str,
+        timing: Round,
+        client_mode: bool,
+        state_source: Callable[[], tuple[dict[str, int], list[torch.Tensor]]],
+    ) -> None:
+        pace.install()
+        self._serving = multiprocessing.Value("i", 0)
+        self.timing = timing
+        self.install_state(state_source)
+        silence_s = min(SILENCE_S, timing.averaging_s / 3)
+        with orphans.children_end_with_us():
+            super().__init__(
+                [torch.zeros(t.shape) for t in tensors],
+                dht,
+                prefix=swarm_id,
+                start=False,
+                min_matchmaking_time=timing.matchmaking_s,
+                request_timeout=timing.matchmaking_s * 0.4,
+                allreduce_timeout=timing.averaging_s,
+                next_chunk_timeout=silence_s,
+                client_mode=client_mode,
+            )
+            self.start()  # not run_in_background: that makes this process deaf to Ctrl-C
+            self.wait_until_ready(timeout=60)
+
+    def run_round(
+        self, offer: Sequence[torch.Tensor], weight: float, note: Note, size: int, watch: Watch
+    ) -> tuple[Verdict, list[torch.Tensor]]:
+        """Offers `offer`, waits for the group of `size` peers (or `matchmaking_s` for as many as
+        come) and averages. The second result is the mean, to be used only if the verdict applies.
+
+        `watch` is told the activity several times a second; False from it cancels the round.
+        """
+        began = time.monotonic()
+        with self.get_tensors() as mine:
+            for target, source in zip(mine, offer, strict=True):
+                target.copy_(source)
+        bits = format(note.round % 2**GROUP_BITS, f"0{GROUP_BITS}b")
+        self._ask("_prepare", bits=bits, size=size if size > 1 else None)
+        control = self.step(
+            gather=note.model_dump(mode="json"),
+            weight=weight,
+            scheduled_time=clock.now() + self.timing.matchmaking_s,
+            timeout=self.timing.matchmaking_s + SPARE_S,
+            allow_retries=False,
+            wait=False,
+        )
+        report = self._await(control, watch)
+        duration_s = time.monotonic() - began
+        if isinstance(report, str):
+            return Verdict(note.round, Outcome.FAILED, {}, reason=report, duration_s=duration_s), []
+        try:
+            notes = read_notes(report.pop("gathered"), note.round)
+        except ValueError as error:
+            reason = str(error)
+            return Verdict(note.round, Outcome.FAILED, {}, reason=reason, duration_s=duration_s), []
+        partial = report["failed_parts"] > 0
+        with self.get_tensors() as mine:
+            mean = [tensor.clone() for tensor in mine]
+        return Verdict(
+            note.round,
+            Outcome.PARTIAL if partial else Outcome.CLEAN,
+            notes,
+            duration_s=duration_s,
+            reason="a member was lost while averaging" if report["lost"] else "",
+            **report,
+        ), mean
+
+    def _await(self, control: StepControl, watch: Watch) -> dict[str, Any] | str:
+        """The report of `_aggregate_with_group`, or why there is none."""
+        longest_s = self.timing.matchmaking_s + self.timing.averaging_s + 2 * SPARE_S
+        deadline = time.monotonic() + longest_s
+        averaging = False
+        while True:
+            try:
+                return control.result(timeout=0.25)
+            except FutureTimeout:
+                averaging = control.stage is AveragingStage.RUNNING_ALLREDUCE
+                go_on = watch(Activity.AVERAGING if averaging else Activity.MATCHMAKING)
+                if not go_on or time.monotonic() > deadline:
+                    control.cancel()
+                    return "left before it was done" if not go_on else "took too long"
+                if not self.is_alive():
+                    raise RuntimeError("the averaging process ended by itself") from None
+            except Exception as error:
+                if averaging or "All-Reduce" in str(error):
+                    return f"averaging failed: {error}"[:300]
+                return "nobody came to average with"
+
+    def drain(self, timeout_s: float) -> None:
+        """Waits until nobody of our last group still takes averages from us, or `timeout_s`.
+
+        Also lets the DHT answer what the averaging process has asked it.
+        """
+        deadline = time.monotonic() + timeout_s
+        while self._serving.value > 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.3)
+
+    def _ask(self, method: str, **arguments: Any) -> Any:
+        """Runs one of our methods in the averaging process."""
+        future: MPFuture = MPFuture()
+        self._outer_pipe.send((method, [], dict(future=future, **arguments)))
+        return future.result(timeout=30)
+
+    async def _prepare(self, future: MPFuture, bits: str, size: int | None) -> None:
+        """Only peers with the same bits meet: those of the same round."""
+        self._matchmaking.group_key_manager.group_bits = bits
+        self._matchmaking.target_group_size = size
+        future.set_result(None)
+
+    async def rpc_aggregate_part(
+        self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.AveragingData]:
+        with self._serving.get_lock():
+            self._serving.value += 1
+        try:
+            async for message in super().rpc_aggregate_part(stream, context):
+                yield message
+        finally:
+            with self._serving.get_lock():
+                self._serving.value -= 1
+
+    async def _aggregate_with_group(
+        self, group_info: GroupInfo, min_vector_size: int, **options: Any
+    ) -> dict[str, Any]:
+        """Runs in the averaging process; returns who was there and what failed."""
+        contents = [self.serializer.loads(item) for item in group_info.gathered]
+        shares = [0.0 if mode == 1 else speed for speed, mode, _ in contents]
+        fractions = await asyncio.get_running_loop().run_in_executor(
+            None, load_balance_peers, self.total_size, shares, min_vector_size
+        )
+        runner = CheckedRunner(
+            p2p=self._p2p,
+            servicer_type=type(self),
+            prefix=self.prefix,
+            group_id=group_info.group_id,
+            ordered_peer_ids=group_info.peer_ids,
+            tensors=self._averaged_tensors,
+            peer_fractions=fractions,
+            **options,
+        )
+        async with enter_asynchronously(self.get_tensors()) as tensors:
+            self._running_groups[group_info.group_id].set_result(runner)
+            async for tensor, average in azip(as_aiter(*tensors), runner):
+                tensor.copy_(average)
+        return self._report(runner, group_info, [item for _, _, item in contents])
+
+    def _report(
+        self, runner: CheckedRunner, group: GroupInfo, notes: Sequence[bytes]
+    ) -> dict[str, Any]:
+        lost: set[PeerID] = runner.failed_reducers | runner.banned_senders
+        return {
+            "gathered": {
+                str(peer): self.serializer.loads(content)
+                for peer, content in zip(group.peer_ids, notes, strict=True)
+            },
+            "lost": tuple(sorted(str(peer) for peer in lost)),
+            "failed_parts": runner.tensor_part_container.failed_size,
+            "bytes_in": runner.traffic.bytes_in,
+            "bytes_out": runner.traffic.bytes_out,
+        }

@@ -1,0 +1,128 @@
+"""What peers tell each other between averages, and what one peer makes of it. Pure: no network.
+
+Each peer keeps one signed record in the DHT (`Standing`, under 1 KB, stored at most once a second).
+A record that is malformed or beyond belief is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import Field
+
+from trainer.wire import Count, Message, Role
+
+EXPIRES_S = 20.0
+MOST_AHEAD = 2000  # rounds that a single other peer may be ahead and still be believed
+MOST_OVERFILL = 100  # target batches that one peer may hold and still be believed
+
+
+class Stage(StrEnum):
+    TRAINING = "training"
+    READY = "ready"  # looks for its group, or averages
+    AWAY = "away"  # paused or catching up: not waited for
+
+
+class Standing(Message):
+    """One peer's record. `at` and `started` (of its round) are swarm time."""
+
+    round: Count
+    samples: Count = 0
+    tokens: Count = 0
+    loss_sum: float = 0.0
+    samples_per_s: float = Field(0.0, ge=0, le=10**7)
+    role: Role
+    stage: Stage
+    started: float = Field(ge=0, le=10**11)
+    at: float = Field(ge=0, le=10**11)
+
+    def samples_now(self, now: float) -> float:
+        """Samples it has by now, if it went on at its rate since the record was written."""
+        going = self.stage is Stage.TRAINING
+        age = min(max(now - self.at, 0.0), EXPIRES_S)
+        return self.samples + (self.samples_per_s * min(age, 5.0) if going else 0.0)
+
+
+@dataclass(frozen=True)
+class View:
+    """The swarm as one peer sees it now; the peer itself is not in it.
+
+    `round` is the newest round worth believing, None when nobody else is there. `abreast` are the
+    live peers of that round.
+    """
+
+    round: int | None
+    abreast: Mapping[str, Standing]
+    present: int
+    peers: int
+    coordinators: int
+    samples: float
+    tokens: int
+    loss: float | None
+    samples_per_s: float
+
+    def started(self) -> float | None:
+        return min((standing.started for standing in self.abreast.values()), default=None)
+
+
+def believable(standing: Standing, target_samples: int, now: float) -> bool:
+    return (
+        now - EXPIRES_S - 5 <= standing.at <= now + 5
+        and standing.samples <= max(target_samples, 10_000) * MOST_OVERFILL
+    )
+
+
+def look(
+    standings: Mapping[str, Standing], own_round: int, coordinators: Collection[str], now: float
+) -> View:
+    """`standings` by peer id, without our own. Only `coordinators` may claim that role."""
+    newest = swarm_round(standings, own_round, coordinators)
+    abreast = {name: s for name, s in standings.items() if s.round == newest}
+    training = [s for name, s in abreast.items() if name not in coordinators]
+    working = [s for s in training if s.stage is not Stage.AWAY]
+    tokens = sum(s.tokens for s in training)
+    return View(
+        round=newest,
+        abreast=abreast,
+        present=sum(s.stage is not Stage.AWAY for s in standings.values()),
+        peers=len(training),
+        coordinators=sum(name in coordinators for name in standings),
+        samples=sum(s.samples_now(now) for s in training),
+        tokens=tokens,
+        loss=sum(s.loss_sum for s in training) / tokens if tokens else None,
+        samples_per_s=sum(s.samples_per_s for s in working),
+    )
+
+
+def swarm_round(
+    standings: Mapping[str, Standing], own_round: int, coordinators: Collection[str]
+) -> int | None:
+    """The newest round that is believed.
+
+    A coordinator is believed; so is a round that a second peer is at most one behind. One peer by
+    itself is believed only where nobody else could confirm it, and not for a huge leap.
+    """
+    others = [s.round for name, s in standings.items() if name not in coordinators]
+    known = [s.round for name, s in standings.items() if name in coordinators]
+    for claim in sorted(others, reverse=True):
+        confirmed = sum(r >= claim - 1 for r in [*others, *known, own_round]) >= 2
+        single = len(others) == 1 and abs(claim - max([*known, own_round])) <= MOST_AHEAD
+        if confirmed or single:
+            return max([claim, *known])
+    return max(known, default=None)
+
+
+def counts(
+    members: Collection[str], live: Collection[str], coordinators: Collection[str]
+) -> bool:
+    """Whether a group speaks for the swarm: more than half of those who are live, or just half
+    with the first of them (a coordinator, else the lowest name). No two groups of a round can.
+    """
+    everybody = set(live) | set(members)
+    inside = len(set(members))
+    if 2 * inside != len(everybody):
+        return 2 * inside > len(everybody)
+    first = min(everybody, key=lambda name: (name not in coordinators, name))
+    return first in members

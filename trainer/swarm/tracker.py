@@ -1,0 +1,227 @@
+"""Publishes our record and reads the others', on a thread of its own.
+
+Guards against hivemind 1.1.12, whose tracker stores once for each step and lets one record with a
+huge round pull everybody forward. Here: at most one store a second, and unbelievable records are
+ignored (`trainer/swarm/progress.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+from hivemind.dht import DHT
+from pydantic import ValidationError
+
+from trainer.swarm import clock, identity
+from trainer.swarm.progress import EXPIRES_S, Stage, Standing, View, believable, look
+from trainer.swarm.reping import reping
+
+STORE_EVERY_S = 1.0
+REFRESH_STORE_S = 5.0
+READ_EVERY_S = 1.0
+READ_WHEN_IDLE_S = 4.0
+ASSUMED_S = 6.0
+REPING_LOST_S = 10.0
+REPING_S = 60.0
+_owner = re.compile(rb"^\[owner:(.+)\]$")
+log = logging.getLogger(__name__)
+
+
+class Tracker:
+    """`standing` makes our record; it is called on the tracker's thread.
+
+    `addresses` are the coordinators' (ending in /p2p/<peer id>), which are dialled again while
+    they are lost.
+    """
+
+    def __init__(
+        self,
+        dht: DHT,
+        *,
+        swarm_id: str,
+        owner: str,
+        target_samples: int,
+        addresses: Collection[str],
+        coordinators: Collection[str],
+        standing: Callable[[], Standing],
+    ) -> None:
+        self._dht, self._key = dht, f"{swarm_id}.progress"
+        self._subkey = f"[owner:{owner}]".encode()
+        self._target = target_samples
+        self._addresses, self.coordinators = tuple(addresses), frozenset(coordinators)
+        self._make = standing
+        self._names: dict[bytes, str] = {self._subkey: ""}
+        self._forgotten: dict[str, float] = {}
+        self._assumed: dict[str, Standing] = {}
+        self._standings: dict[str, Standing] = {}
+        self._lock = threading.Lock()
+        self._wake, self._stop = threading.Event(), threading.Event()
+        self._fresh = threading.Condition()
+        self._reads = 0
+        self._published: Standing | None = None
+        self._next_ping = 0.0
+        self.idle = False
+        self._thread = threading.Thread(target=self._run, name="tracker", daemon=True)
+
+    def start(self) -> None:
+        self._read()
+        self._thread.start()
+
+    def view(self) -> View:
+        now = clock.now()
+        with self._lock:
+            live = {n: s for n, s in self._standings.items() if now - s.at <= EXPIRES_S}
+        return look(live, self._make().round, self.coordinators, now)
+
+    def publish(self) -> None:
+        """Soon, instead of at the next turn: something changed that others wait for."""
+        self._wake.set()
+
+    def forget(self, names: Collection[str]) -> None:
+        """Ignores what these peers have said so far: they were lost."""
+        now = clock.now()
+        with self._lock:
+            for name in names:
+                self._forgotten[name] = now
+                self._standings.pop(name, None)
+
+    def assume(self, names: Collection[str], round_number: int) -> None:
+        """These peers have entered this round with us, whatever their last records say.
+
+        Holds until newer records arrive, and spares a wait for them after each round.
+        """
+        now = clock.now()
+        with self._lock:
+            for name in names:
+                last = self._standings.get(name)
+                if last is not None and last.round <= round_number:
+                    self._assumed[name] = self._standings[name] = last.model_copy(
+                        update={
+                            "round": round_number,
+                            "samples": 0,
+                            "tokens": 0,
+                            "loss_sum": 0.0,
+                            "stage": Stage.TRAINING,
+                            "started": now,
+                            "at": now,
+                        }
+                    )
+
+    def refreshed(self, timeout_s: float) -> bool:
+        """Waits for a complete reading that begins after this call; whether there was one."""
+        with self._fresh:
+            wanted = self._reads + 2  # the next to end may have begun already
+            self._wake.set()
+            return self._fresh.wait_for(lambda: self._reads >= wanted, timeout_s)
+
+    def stop(self) -> None:
+        """Takes our record back, so that nobody waits for us."""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join(timeout=5)
+        if self._published is not None:
+            self._try("take the record back", lambda: self._store(None, clock.now() + EXPIRES_S))
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            began = time.monotonic()
+            self._try("publish", self._publish)
+            self._try("read", self._read)
+            self._try("dial", self._dial)
+            with self._fresh:
+                self._reads += 1
+                self._fresh.notify_all()
+            pause_s = READ_WHEN_IDLE_S if self.idle else READ_EVERY_S
+            self._wake.wait(max(0.05, began + pause_s - time.monotonic()))
+            self._wake.clear()
+            # woken early: still no more than one store a second, but for the first in a while
+            self._stop.wait(max(0.0, began + 0.25 - time.monotonic()))
+
+    def _publish(self) -> None:
+        mine, last = self._make(), self._published
+        if last is not None:
+            moved = (mine.round, mine.stage) != (last.round, last.stage)
+            age = mine.at - last.at
+            same = mine.model_copy(update={"at": last.at, "samples_per_s": last.samples_per_s})
+            if not moved and (age < STORE_EVERY_S * 0.95 or (same == last and age < REFRESH_STORE_S)):
+                return
+        self._published = mine
+        self._store(mine.model_dump(mode="json"), clock.now() + EXPIRES_S)
+
+    def _store(self, value: Any, expires: float) -> None:
+        future = self._dht.store(
+            self._key, value, expires, subkey=self._subkey, return_future=True
+        )
+        future.result(timeout=10)
+
+    def _read(self) -> None:
+        found = self._dht.get(self._key, latest=True, return_future=True).result(timeout=10)
+        now, standings = clock.now(), {}
+        entries = found.value if found is not None and isinstance(found.value, dict) else {}
+        for subkey, entry in entries.items():
+            name = self._name_of(subkey)
+            standing = _standing_in(entry.value)
+            if name and standing is not None and believable(standing, self._target, now):
+                standings[name] = standing
+        with self._lock:
+            for name, assumed in list(self._assumed.items()):
+                if name in standings and standings[name].at < assumed.at and now - assumed.at < ASSUMED_S:
+                    standings[name] = assumed
+                else:
+                    del self._assumed[name]
+            for name, since in list(self._forgotten.items()):
+                if name in standings and standings[name].at <= since:
+                    del standings[name]
+                elif now - since > EXPIRES_S:
+                    del self._forgotten[name]
+            self._standings = standings
+
+    def _name_of(self, subkey: Any) -> str:
+        """Peer id of a record's owner; "" for our own record and for what is not a record."""
+        if not isinstance(subkey, bytes):
+            return ""
+        if subkey not in self._names:
+            found = _owner.match(subkey)
+            try:
+                self._names[subkey] = identity.peer_id_of(found[1].decode()) if found else ""
+            except ValueError:
+                self._names[subkey] = ""
+        return self._names[subkey]
+
+    def _dial(self) -> None:
+        """While a coordinator is lost, often; otherwise now and then."""
+        if time.monotonic() < self._next_ping:
+            return
+        with self._lock:
+            present = self.coordinators <= self._standings.keys()
+        self._next_ping = time.monotonic() + (REPING_S if present else REPING_LOST_S)
+        if not present:
+            for address in self._addresses:
+                reping(self._dht, address)
+
+    def _try(self, what: str, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception as error:  # the next turn tries again; training goes on meanwhile
+            log.info("Could not %s: %r", what, error)
+
+
+def _standing_in(value: Any) -> Standing | None:
+    try:
+        return Standing.model_validate(value)
+    except ValidationError:
+        return None
+
+
+def expected_group(view: View, round_number: int) -> set[str]:
+    """Peers that a round waits for: live and in it."""
+    return {
+        name
+        for name, standing in view.abreast.items()
+        if standing.round == round_number and standing.stage is not Stage.AWAY
+    }
