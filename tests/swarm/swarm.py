@@ -116,7 +116,8 @@ class Member:
 
 
 class Swarm:
-    def __init__(self, folder: Path, **round_options: Any) -> None:
+    def __init__(self, folder: Path, big: bool = False, **round_options: Any) -> None:
+        """`big`: a model whose average takes a second or more."""
         self.folder = folder
         self.members: dict[str, Member] = {}
         self.port = free_port()
@@ -124,16 +125,16 @@ class Swarm:
         self.text, self.tokenizer = folder / "text.txt", folder / "tokenizer.json"
         self.text.write_text("\n".join(SENTENCES * 50) + "\n")
         train_tokenizer(SENTENCES, self.tokenizer, 320)
-        self.recipe = self._recipe(round_options)
+        self.recipe = self._recipe(2048 if big else 64, round_options)
 
-    def _recipe(self, round_options: dict[str, Any]) -> Recipe:
-        options = {"target_samples": 256, "matchmaking_s": 2, "averaging_s": 15, "deadline_s": 20}
+    def _recipe(self, hidden: int, round_options: dict[str, Any]) -> Recipe:
+        options = {"target_samples": 1200, "matchmaking_s": 2, "averaging_s": 15, "deadline_s": 20}
         text = Text(kind="site", file=_file(self.text))
         return Recipe(
             collaboration="loopback",
             family=Choice(
                 name="albert",
-                params={"hidden": 64, "layers": 2, "heads": 2, "embedding": 32, "length": 64},
+                params={"hidden": hidden, "layers": 2, "heads": 2, "embedding": 32, "length": 64},
             ),
             strategy=Choice(name="dedloc"),
             tokenizer=Tokenizer(file=_file(self.tokenizer), vocab_size=320),

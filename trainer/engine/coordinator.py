@@ -11,6 +11,7 @@ from typing import Any
 from trainer.engine import checkpoint
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
+from trainer.engine.tally import Tally
 from trainer.families.base import Batch
 from trainer.swarm.progress import Stage, View
 from trainer.swarm.tracker import expected_group
@@ -69,9 +70,7 @@ class CoordinatorLoop(RoundLoop):
         self._finishing_since = self._finishing_since or now
         return not view.present or now - self._finishing_since > LAST_PEERS_S
 
-    def ended(
-        self, summary: VerdictSummary, samples: int, tokens: int, compute_s: float
-    ) -> None:
+    def ended(self, summary: VerdictSummary, done: Tally) -> None:
         self.outbox.report(RoundSeen(verdict=summary))
         self._loss = summary.loss
         if self.learner.round % self.recipe.round.checkpoint_every == 0:

@@ -108,7 +108,6 @@ class RoundAverager(StateDownload, DecentralizedAverager):
             Outcome.PARTIAL if partial else Outcome.CLEAN,
             notes,
             duration_s=duration_s,
-            reason="a member was lost while averaging" if report["lost"] else "",
             **report,
         ), mean
 
@@ -202,6 +201,7 @@ class RoundAverager(StateDownload, DecentralizedAverager):
                 for peer, content in zip(group.peer_ids, notes, strict=True)
             },
             "lost": tuple(sorted(str(peer) for peer in lost)),
+            "reason": runner.problem and f"a member was lost while averaging ({runner.problem})",
             "failed_parts": runner.tensor_part_container.failed_size,
             "bytes_in": runner.traffic.bytes_in,
             "bytes_out": runner.traffic.bytes_out,

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-os.environ.setdefault("HIVEMIND_LOGLEVEL", "CRITICAL")  # our verdicts say it in words
 
 import torch
 from hivemind.dht import DHT

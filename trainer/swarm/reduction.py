@@ -58,10 +58,11 @@ class CheckedRunner(AllReduceRunner):
         super().__init__(**options)
         self.traffic = Traffic()
         self.failed_reducers: set[PeerID] = set()
+        self.problem = ""
         self.tensor_part_container.return_deltas = False
-        self.tensor_part_reducer = CheckedReducer(
-            self.tensor_part_reducer.part_shapes, self.tensor_part_reducer.num_senders
-        )
+        plain = self.tensor_part_reducer
+        plain.finished.set()  # never used: it has nothing to complain of
+        self.tensor_part_reducer = CheckedReducer(plain.part_shapes, plain.num_senders)
 
     @property
     def num_parts(self) -> int:
@@ -74,7 +75,8 @@ class CheckedRunner(AllReduceRunner):
             return
         try:
             await self._exchange(peer_id, peer_index)
-        except BaseException:
+        except BaseException as error:
+            self.problem = self.problem or repr(error)[:150]
             self.failed_reducers.add(peer_id)
             self.tensor_part_container.register_failed_reducer(peer_index)
             raise

@@ -1,0 +1,118 @@
+"""Peers and a coordinator as real processes: they train together, and outlive each other."""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+
+from tests.swarm.swarm import Swarm, wait_for
+from trainer.wire import Wish
+
+pytestmark = pytest.mark.swarm
+
+
+def test_three_peers_and_a_coordinator_learn_together(swarm: Swarm):
+    coordinator = swarm.open()
+    peers = [swarm.add(name) for name in "abc"]
+    wait_for("full rounds", lambda: sum(r["members"] == 3 for r in coordinator.rounds()) >= 8, 80)
+
+    seen = sorted(coordinator.rounds(), key=lambda verdict: verdict["round"])
+    assert [v["round"] for v in seen] == list(range(seen[0]["round"], seen[-1]["round"] + 1))
+    assert {v["outcome"] for v in seen} == {"clean"}
+    assert seen[-1]["loss"] < 0.85 * seen[0]["loss"]
+    by_round = {v["round"]: v for v in seen}
+    for peer in peers:
+        for verdict in peer.rounds():
+            if verdict["round"] in by_round:
+                for figure in ("members", "samples", "tokens", "loss"):
+                    assert verdict[figure] == by_round[verdict["round"]][figure]
+    full = next(v["round"] for v in seen if v["members"] == 3)
+    receipts = [r for p in peers for r in p.said("receipt") if r["round"] == full and r["accepted"]]
+    assert sum(r["samples"] for r in receipts) == by_round[full]["samples"]
+    assert sum(r["tokens"] for r in receipts) == by_round[full]["tokens"]
+
+    assert coordinator.said("checkpoint")
+    assert len(coordinator.said("held_out")) >= 2
+    trees = [process for member in swarm.members.values() for process in member.tree()]
+    for peer in peers:
+        assert peer.stop() == "stopped"
+    assert coordinator.stop() == "stopped"
+    assert [p for p in trees if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] == []
+    assert "Traceback" not in "".join(member.log() for member in swarm.members.values())
+
+
+def test_a_round_outlives_a_peer_killed_in_its_middle(swarm: Swarm):
+    coordinator = swarm.open()
+    a, b, victim = (swarm.add(name) for name in "abc")
+    wait_for("round of three", lambda: any(r["members"] == 3 for r in coordinator.rounds()), 60)
+    wait_for("victim at work", lambda: victim.activity() == "training", 20)
+    tree = victim.tree()
+    assert len(tree) >= 4  # itself, the DHT, p2pd and the averager
+
+    victim.kill()
+    reached = coordinator.round
+    deadline_s = swarm.recipe.round.deadline_s
+    wait_for("next round", lambda: min(a.round, b.round) > reached + 1, deadline_s)
+    _, alive = psutil.wait_procs(tree, timeout=10)
+    assert alive == []
+    assert all(r["accepted"] for peer in (a, b) for r in peer.said("receipt"))
+
+
+def test_a_peer_killed_while_averaging_makes_the_round_start_again(tmp_path):
+    """A large model on a small part of the machine averages long enough to be caught at it."""
+    swarm = Swarm(tmp_path, target_samples=64, big=True)
+    try:
+        coordinator = swarm.open()
+        a, b, victim = (swarm.add(name) for name in "abc")
+        wait_for("round of three", lambda: any(r["members"] == 3 for r in coordinator.rounds()), 90)
+        wait_for("average", lambda: victim.activity() == "averaging", 60)
+        victim.kill()
+        reached = coordinator.round
+        wait_for("next rounds", lambda: min(a.round, b.round) > reached + 1, 60)
+        final = {}
+        for peer in (a, b):
+            for receipt in peer.said("receipt"):
+                assert receipt["verdict"]["outcome"] != "partial"
+                final.setdefault(receipt["round"], set()).add(receipt["verdict"]["loss"])
+        assert all(len(losses) == 1 for number, losses in final.items() if number > reached)
+    finally:
+        swarm.close()
+
+
+def test_a_late_peer_takes_the_state_from_the_others(swarm: Swarm):
+    coordinator = swarm.open()
+    first = swarm.add("first")
+    wait_for("some rounds", lambda: first.round >= 3, 60)
+    late = swarm.add("late")
+    shared = wait_for("shared round", lambda: [r for r in coordinator.rounds() if r["members"] == 2])
+    accepted = wait_for("credit", lambda: [r for r in late.said("receipt") if r["accepted"]])
+    assert accepted[0]["round"] > 3  # and its parameters were the others', or it had been refused
+    assert shared[0]["loss"] < coordinator.rounds()[0]["loss"]
+
+
+def test_a_paused_peer_waits_with_the_sites_reason_and_goes_on(swarm: Swarm):
+    coordinator = swarm.open()
+    peer = swarm.add("a")
+    wait_for("a round", lambda: peer.round >= 0)
+    for member in (peer, coordinator):
+        member.wish(Wish.PAUSE, "the organiser has a look at it")
+    wait_for("pause", lambda: peer.activity() == "paused")
+    assert peer.said("progress")[-1]["reason"] == "the organiser has a look at it"
+    reached = peer.round
+    for member in (peer, coordinator):
+        member.wish(Wish.RUN)
+    wait_for("more rounds", lambda: peer.round > reached)
+
+
+def test_a_finished_peer_hands_in_its_last_round(swarm: Swarm):
+    coordinator = swarm.open()
+    peer = swarm.add("a")
+    wait_for("a round", lambda: peer.round >= 0)
+    for member in (peer, coordinator):
+        member.wish(Wish.FINISH, "the target was reached")
+    for member in (peer, coordinator):
+        assert member.process is not None
+        member.process.wait(timeout=40)
+        assert member.said("left")[-1]["cause"] == "finished"
+    assert all(receipt["accepted"] for receipt in peer.said("receipt"))
+    assert coordinator.said("checkpoint")[-1]["round"] == peer.round + 1

@@ -1,0 +1,57 @@
+"""What one peer has gathered in one round, and the receipts it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trainer.families.base import Batch
+from trainer.swarm import clock
+from trainer.wire import Outcome, Receipt, VerdictSummary
+
+
+@dataclass
+class Tally:
+    """`lost` are members lost in attempts at this round that had to be repeated."""
+
+    samples: int = 0
+    tokens: int = 0
+    loss_sum: float = 0.0
+    compute_s: float = 0.0
+    attempts: int = 0
+    lost: list[str] = field(default_factory=list)
+    started: float = field(default_factory=clock.now)
+
+    def add(self, batch: Batch, loss: float, seconds: float) -> None:
+        self.samples += batch.samples
+        self.tokens += batch.tokens
+        self.loss_sum += loss
+        self.compute_s += seconds
+
+    def accepted(self, summary: VerdictSummary) -> Receipt:
+        return Receipt(
+            round=summary.round,
+            samples=self.samples,
+            tokens=self.tokens,
+            accepted=True,
+            compute_s=self.compute_s,
+            verdict=summary,
+        )
+
+    def released(self, round_number: int, reason: str) -> Receipt:
+        """For work that no average will contain."""
+        return Receipt(
+            round=round_number,
+            samples=self.samples,
+            tokens=self.tokens,
+            accepted=False,
+            reason=reason[:300],
+            compute_s=self.compute_s,
+            verdict=VerdictSummary(
+                round=round_number,
+                outcome=Outcome.FAILED,
+                members=0,
+                samples=0,
+                tokens=0,
+                reason=reason[:300],
+            ),
+        )
