@@ -68,13 +68,15 @@ class HttpSource(Source):
                         _skip(reply, position)
                     while end is None or position < end:
                         line = reply.readline(MAX_LINE_BYTES + 1)
+                        whole = line.endswith(b"\n")
+                        if not whole and len(line) <= MAX_LINE_BYTES and reply.length:
+                            raise ConnectionError("the connection broke off")
                         if not line:
                             return
                         position, failures = position + len(line), 0
-                        if skip_partial:
-                            skip_partial = not line.endswith(b"\n")
-                        else:
+                        if not skip_partial:
                             yield line
+                        skip_partial = not whole
                     return
             except urllib.error.HTTPError as error:
                 if error.code == 416:  # the position is the end
