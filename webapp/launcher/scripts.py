@@ -100,4 +100,4 @@ def packed_zip(folder: str, files: dict[str, tuple[bytes, int]]) -> bytes:
 def shell_command(site: str, code: str) -> str:
     """One line for a machine without a desktop. It holds the one-time code."""
     url = shlex.quote(f"{site}/launcher/{code}/{PYZ}")
-    return f"curl -fsSL {url} -o {PYZ} && python3 {PYZ}"
+    return f"curl -fsSL {url} -o {PYZ} && python3 {PYZ} --yes"
