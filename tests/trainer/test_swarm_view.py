@@ -1,0 +1,117 @@
+"""What one peer makes of the others' records, and which groups speak for the swarm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trainer.swarm.progress import MOST_AHEAD, Stage, Standing, believable, counts, look
+from trainer.swarm.verdict import Note, Verdict, deviates, read_notes
+from trainer.wire import Outcome, Role
+
+NOW = 1_000_000.0
+
+
+def record(round_number: int = 7, **figures: Any) -> Standing:
+    base = {"role": Role.PEER, "stage": Stage.READY, "started": NOW - 5, "at": NOW}
+    return Standing(**{**base, "round": round_number, **figures})
+
+
+def test_a10_peers_are_counted_apart_and_the_loss_is_weighted_over_one_round():
+    records = {
+        "A": record(samples=300, tokens=300, loss_sum=1200.0),
+        "B": record(samples=100, tokens=100, loss_sum=200.0),
+        "C": record(role=Role.SENDER),
+        "M": record(role=Role.COORDINATOR),
+        "D": record(4, samples=50, tokens=50, loss_sum=450.0),
+        "E": record(samples=9000, at=NOW - 60),
+    }
+    live = {name: r for name, r in records.items() if believable(r, 1000, NOW)}
+    view = look(live, 7, {"M"}, NOW)
+    assert (view.round, view.peers, view.coordinators) == (7, 3, 1)
+    assert (view.samples, view.loss) == (400, 3.5)
+
+
+def test_a10_nothing_is_divided_by_zero_when_nobody_has_samples():
+    view = look({"A": record(), "B": record()}, 7, set(), NOW)
+    assert (view.samples, view.loss) == (0, None)
+    assert look({}, 7, set(), NOW).round is None
+
+
+def test_samples_go_on_between_records_while_a_peer_trains():
+    training = record(stage=Stage.TRAINING, samples=10, samples_per_s=4.0)
+    assert training.samples_now(NOW + 2) == 18
+    assert record(samples=10, samples_per_s=4.0).samples_now(NOW + 2) == 10
+
+
+def test_one_record_from_far_ahead_pulls_nobody_forward():
+    crowd = {"A": record(7), "B": record(8), "X": record(10**6)}
+    assert look(crowd, 7, set(), NOW).round == 8
+    assert look({"X": record(8 + MOST_AHEAD)}, 7, set(), NOW).round is None
+    assert look({"X": record(9)}, 7, set(), NOW).round == 9
+
+
+def test_the_coordinator_is_believed_and_only_a_known_one():
+    assert look({"M": record(50), "A": record(7), "B": record(7)}, 7, {"M"}, NOW).round == 50
+    claims = record(50, role=Role.COORDINATOR)
+    assert look({"X": claims, "A": record(7), "B": record(7)}, 7, {"M"}, NOW).round == 7
+
+
+def test_a_record_with_more_samples_than_anybody_could_have_is_ignored():
+    assert not believable(record(samples=10**9), 256, NOW)
+    assert not believable(record(at=NOW + 100), 256, NOW)
+
+
+def test_no_two_separate_groups_speak_for_the_same_swarm():
+    live = {"M", "A", "B", "C"}
+    for left in ({"A", "B"}, {"M", "A"}, {"A", "B", "C"}, {"C"}, {"M", "A", "B", "C"}):
+        assert not (counts(left, live, {"M"}) and counts(live - left, live, {"M"}))
+    assert counts({"M", "A"}, live, {"M"})
+    assert not counts({"B", "C"}, live, {"M"})
+    assert counts({"A", "B"}, {"A", "B", "C", "D"}, {"M"})
+    assert counts({"A"}, {"A"}, set())
+
+
+def note(**changes: Any) -> Note:
+    base = {
+        "round": 3,
+        "role": Role.PEER,
+        "samples": 10,
+        "tokens": 100,
+        "loss_sum": 200.0,
+        "fingerprint": (1.0, -2.0, 10.0),
+    }
+    return Note(**{**base, **changes})
+
+
+def test_a_verdict_counts_neither_empty_offers_nor_the_lost():
+    verdict = Verdict(
+        3,
+        Outcome.PARTIAL,
+        {"A": note(), "B": note(tokens=300, loss_sum=300.0), "C": note(), "M": note(tokens=0)},
+        lost=("C",),
+    )
+    summary = verdict.summary(lost_before=["D", "C"])
+    assert (summary.members, summary.samples, summary.tokens) == (2, 20, 400)
+    assert summary.loss == pytest.approx(500 / 400)
+    assert summary.lost == ("D", "C")
+    assert not verdict.applies
+
+
+def test_a_peer_whose_parameters_differ_notices_it():
+    drifted = note(fingerprint=(1.0, -2.1, 10.0))
+    near = note(fingerprint=(1.0, -2.001, 10.0))
+    everybody = {"A": note(), "B": note(), "M": note()}
+    assert deviates(drifted, {**everybody, "X": drifted}, frozenset())
+    assert not deviates(near, {**everybody, "X": near}, frozenset())
+    assert deviates(note(), {"A": note(), "M": drifted}, frozenset("M"))
+    assert deviates(note(fingerprint=()), everybody, frozenset())
+
+
+@pytest.mark.parametrize(
+    "content", [None, {}, {**note().model_dump(), "loss_sum": float("nan")}, note(round=4).model_dump()]
+)
+def test_a_note_that_is_malformed_or_of_another_round_is_refused(content):
+    with pytest.raises(ValueError, match="member"):
+        read_notes({"A": content}, 3)
