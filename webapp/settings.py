@@ -59,7 +59,6 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.github",
     "allauth.socialaccount.providers.google",
-    "allauth.socialaccount.providers.openid_connect",
     "webapp.core",
     "webapp.accounts",
     "webapp.audit",
