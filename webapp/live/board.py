@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,9 +40,9 @@ class Standing:
 
     @property
     def age_order(self) -> tuple[Any, ...]:
-        """Sorts standings of one device, the newest last; without ties, so that merging is exact."""
+        """Sorts standings of one device, newest last; without ties, so that merging is exact."""
         said = self.progress
-        return (self.seen, self.gone, said.round, said.samples, said.tokens, said.loss_sum, self.row)
+        return (self.seen, self.gone, said.round, said.samples, said.tokens, said.loss_sum)
 
     @property
     def loss_sum(self) -> float:
@@ -82,12 +82,13 @@ class Board:
         held = sorted(self.standings.values(), key=lambda standing: standing.device)
         return [one for one in held if not one.gone and now - one.seen <= LEASE_S]
 
-    def snapshot(self, now: float) -> dict[str, Any]:
-        """Everything here is public. `peers` counts those within one round of the current one.
+    def snapshot(self, now: float, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Everything here is public; `names` by device are newer than those in the standings.
 
-        `senders` of these are in client mode; `behind` are the other training peers, and `online`
-        is both. `samples` and `loss` (mean per target token) are over the current round only;
-        `loss` is None while nothing was measured in it.
+        `peers` counts those within one round of the current one, `senders` those of them in client
+        mode; `behind` are the other training peers, and `online` is both. `samples` and `loss`
+        (mean per target token) are over the current round only; `loss` is None while nothing was
+        measured in it.
         """
         living = self.living(now)
         training = [one for one in living if one.role != Role.COORDINATOR]
@@ -107,29 +108,29 @@ class Board:
             "expired": sum(
                 not one.gone and now - one.seen > LEASE_S for one in self.standings.values()
             ),
-            "members": [public_row(one, current) for one in shown_members(training)],
+            "members": [
+                public_row(one, current, (names or {}).get(one.device, one.name))
+                for one in shown_members(training)
+            ],
         }
 
 
 def current_round(living: list[Standing]) -> int:
     """The round most training peers are in, of two the newer one.
 
-    Peers that are still catching up have no vote. While a coordinator is online, only its round
-    and the next one can win: one peer's claim of round 10⁶ moves nobody.
+    Who is still catching up has no vote. While a coordinator is online, only its round and the
+    next one can win: one peer's claim of round 10⁶ moves nobody.
     """
-    witnessed = [one.progress.round for one in living if one.role == Role.COORDINATOR]
-    votes = Counter(
-        one.progress.round
-        for one in living
-        if one.role != Role.COORDINATOR and one.progress.activity not in NOT_YET
-    )
+    ready = [one for one in living if one.progress.activity not in NOT_YET]
+    witnessed = [one.progress.round for one in ready if one.role == Role.COORDINATOR]
+    votes = Counter(one.progress.round for one in ready if one.role != Role.COORDINATOR)
     if witnessed:
         newest = max(witnessed)
-        votes = Counter({round_: n for round_, n in votes.items() if newest <= round_ <= newest + 1})
-        return max(votes, key=lambda round_: (votes[round_], round_), default=newest)
+        near = [number for number in votes if newest <= number <= newest + 1]
+        return max(near, key=lambda number: (votes[number], number), default=newest)
     if not votes:
         return max((one.progress.round for one in living), default=0)
-    return max(votes, key=lambda round_: (votes[round_], round_))
+    return max(votes, key=lambda number: (votes[number], number))
 
 
 def mean_loss(standings: Iterable[Standing]) -> float | None:
@@ -145,12 +146,12 @@ def shown_members(training: list[Standing]) -> list[Standing]:
     return fastest[:MOST_MEMBERS_SHOWN]
 
 
-def public_row(standing: Standing, current: int) -> dict[str, Any]:
+def public_row(standing: Standing, current: int, name: str) -> dict[str, Any]:
     """What anybody may know of one device: never its id, address, owner's id or machine."""
     said = standing.progress
     return {
         "id": standing.row,
-        "name": standing.name,
+        "name": name,
         "role": str(standing.role),
         "activity": str(said.activity),
         "reason": said.reason,

@@ -1,0 +1,40 @@
+"""The web process: HTTP by Django, websockets by the live hub."""
+
+from __future__ import annotations
+
+import os
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.core.asgi import get_asgi_application
+from django.urls import path, re_path
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+django_application = get_asgi_application()
+
+# These need the apps that the line above loads.
+from webapp.live.device_socket import serve_device  # noqa: E402
+from webapp.live.hub import hub  # noqa: E402
+from webapp.live.origins import SameOrigin  # noqa: E402
+from webapp.live.sockets import Receive, Scope, Send, refuse_politely  # noqa: E402
+from webapp.live.viewer_sockets import view_collaboration, view_own_devices  # noqa: E402
+
+
+async def serve_http(scope: Scope, receive: Receive, send: Send) -> None:
+    """Snapshots over HTTP need the hub's boards, also in a process that has no websocket yet."""
+    hub.start()
+    await django_application(scope, receive, send)
+
+
+application = ProtocolTypeRouter(
+    {
+        "http": serve_http,
+        "websocket": URLRouter(
+            [
+                path("ws/device/", serve_device),
+                path("ws/c/<slug:slug>/", SameOrigin(view_collaboration)),
+                path("ws/me/", SameOrigin(view_own_devices)),
+                re_path(r"", refuse_politely),
+            ]
+        ),
+    }
+)

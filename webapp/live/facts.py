@@ -1,0 +1,77 @@
+"""What a frame tells beside the board: read from the database, at most every few seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Avg, Count, F, Max, Sum
+from django.db.models.functions import Coalesce
+
+from trainer.wire import Outcome, Role
+from webapp.accounts.selectors import public_name
+from webapp.collaborations.models import Collaboration
+from webapp.credit.selectors import collaboration_totals
+from webapp.devices.models import Session
+from webapp.live.public import public_round
+
+APPLIED = (Outcome.CLEAN, Outcome.ALONE)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`shown` are keys of the frame; `names` are the public names of devices in session."""
+
+    shown: dict[str, Any]
+    names: dict[str, str]
+
+
+def read_facts(collaboration: Collaboration) -> Facts:
+    last = collaboration.rounds.order_by("-round").first()
+    return Facts(
+        shown={
+            "slug": collaboration.slug,
+            "title": collaboration.title,
+            "state": collaboration.state,
+            "state_reason": collaboration.state_reason,
+            "target": collaboration.recipe.round.target_samples,
+            "last_round": public_round(last) if last else None,
+            "effort": read_effort(collaboration),
+        },
+        names=_names(collaboration),
+    )
+
+
+def read_effort(collaboration: Collaboration) -> dict[str, Any]:
+    """The figures of the effort so far, coordinators left out. Lengths are in seconds."""
+    length = Coalesce(F("ended_at"), F("last_seen_at")) - F("started_at")
+    figures = (
+        Session.objects.filter(collaboration=collaboration)
+        .exclude(role=Role.COORDINATOR)
+        .annotate(length=length)
+        .aggregate(
+            participants=Count("device__owner", distinct=True),
+            sessions=Count("pk"),
+            compute_s=Sum("compute_s", default=0.0),
+            mean=Avg("length"),
+            longest=Max("length"),
+        )
+    )
+    return {
+        "participants": figures["participants"],
+        "sessions": figures["sessions"],
+        "compute_s": round(figures["compute_s"], 1),
+        "mean_session_s": round(figures["mean"].total_seconds(), 1) if figures["mean"] else 0.0,
+        "longest_session_s": (
+            round(figures["longest"].total_seconds(), 1) if figures["longest"] else 0.0
+        ),
+        "samples": collaboration_totals(collaboration).samples,
+        "rounds": collaboration.rounds.filter(outcome__in=APPLIED).count(),
+    }
+
+
+def _names(collaboration: Collaboration) -> dict[str, str]:
+    present = Session.objects.filter(
+        collaboration=collaboration, ended_at__isnull=True, device__isnull=False
+    ).select_related("device__owner")
+    return {str(session.device_id): public_name(session.device.owner) for session in present}

@@ -1,0 +1,45 @@
+"""Rounds and events as anybody may see them: no device, address or private name."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.utils.crypto import salted_hmac
+
+from webapp.accounts.selectors import is_system, public_name
+from webapp.live.models import Event, RoundRecord
+
+
+def row_of(slug: str, device_id: UUID | str) -> str:
+    """Names a device on public pages of one collaboration; nobody can work the device out of it."""
+    return salted_hmac("live.row", f"{slug}:{device_id}").hexdigest()[:8]
+
+
+def public_round(record: RoundRecord) -> dict[str, Any]:
+    return {
+        "round": record.round,
+        "outcome": record.outcome,
+        "members": record.members,
+        "samples": record.samples,
+        "tokens": record.tokens,
+        "loss": record.loss,
+        "held_out_loss": record.held_out_loss,
+        "duration_s": record.duration_s,
+        "num_lost": record.num_lost,
+        "reason": record.reason,
+        "at": record.at.timestamp(),
+    }
+
+
+def public_event(event: Event, *, viewer: Any = None) -> dict[str, Any]:
+    """`who` is empty where an event is about nobody. Load `device__owner` with the event."""
+    device = event.device
+    hidden = device is None or is_system(device.owner)
+    return {
+        "id": event.pk,
+        "at": event.at.timestamp(),
+        "what": event.what,
+        "who": "" if hidden else public_name(device.owner, viewer=viewer),
+        "text": event.text,
+    }
