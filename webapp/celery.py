@@ -16,7 +16,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf.beat_schedule = {
     # A lease lasts 60 s, so a lost device is known to be lost within 90 s.
-    "close dead sessions": {"task": "webapp.devices.tasks.close_dead_sessions", "schedule": 30.0},
+    "close dead sessions": {"task": "webapp.live.tasks.close_dead_sessions", "schedule": 30.0},
     # After each round the rules are checked at once; this catches what a restart missed.
     "check finish rules": {
         "task": "webapp.collaborations.tasks.check_finish_rules",

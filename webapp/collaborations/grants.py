@@ -24,7 +24,7 @@ def join_grant(
     *,
     checkpoint: Checkpoint | None = None,
 ) -> JoinGrant:
-    """Raises UserError: kind `update`, `forbidden`, `wait` (no swarm yet) or none (wrong state)."""
+    """Raises UserError: kind `update`, `revoked`, `banned`, `wait` (no swarm yet) or none (wrong state)."""
     passport = renew_passport(device, collaboration, request)
     if not collaboration.bootstrap:
         raise UserError(
@@ -52,7 +52,7 @@ def renew_passport(device: Device, collaboration: Collaboration, request: JoinRe
         raise UserError(problem, "Download a new launcher on the Join page.", kind="update")
     control = current_control(device, collaboration)
     if control.cause in (LeaveCause.REVOKED, LeaveCause.BANNED):
-        raise UserError(control.reason, kind="forbidden")
+        raise UserError(control.reason, kind=str(control.cause))
     if collaboration.state == State.DRAFT:
         raise UserError(f"{collaboration.title} is not open yet.", "Come back when it is.")
     if collaboration.state in ENDED:

@@ -9,9 +9,10 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, QuerySet, Sum
 
+from trainer.wire import Role
 from webapp.accounts.models import User
 from webapp.core.tokens import hashed
-from webapp.devices.models import Device, Session
+from webapp.devices.models import Device, EnrolmentCode, Session
 
 PAGE_SIZE = 25
 
@@ -19,6 +20,12 @@ PAGE_SIZE = 25
 def device_by_token(token: str) -> Device | None:
     """The device, revoked or not (the caller says why it is refused); None: no such token."""
     return Device.objects.select_related("owner").filter(token_hash=hashed(token)).first()
+
+
+def code_row(code: str) -> EnrolmentCode | None:
+    """The row of a one-time code, used or not; None: no such code."""
+    rows = EnrolmentCode.objects.select_related("collaboration")
+    return rows.filter(code_hash=hashed(code)).first()
 
 
 def may_manage(user: Any, device: Device) -> bool:
@@ -38,6 +45,16 @@ def my_devices(user: User) -> QuerySet[Device]:
     """With `num_open_sessions`: how many collaborations the device is in right now."""
     is_open = Q(sessions__ended_at__isnull=True)
     return user.devices.annotate(num_open_sessions=Count("sessions", filter=is_open))
+
+
+def devices_in(collaboration: Any) -> QuerySet[Device]:
+    """All that ever had a session there, the last seen first; the site's own left out."""
+    there = Session.objects.filter(collaboration=collaboration).exclude(role=Role.COORDINATOR)
+    return (
+        Device.objects.filter(pk__in=there.values("device"))
+        .select_related("owner")
+        .order_by("-last_seen_at", "pk")
+    )
 
 
 def my_sessions(user: User, page: int | str = 1) -> Page[Session]:

@@ -58,7 +58,7 @@ def make_code(user: User, *, collaboration: Collaboration, device_name: str) -> 
 def enrol(*, code: str, machine: Machine) -> tuple[Device, str]:
     """Exchanges a code for a device and its token, once.
 
-    Raises UserError with kind `unknown`, `used`, `expired` or `forbidden` (owner banned).
+    Raises UserError with kind `unknown`, `used`, `expired` or `banned` (its owner).
     """
     row = _usable_code(code)
     token = new_token()
@@ -92,7 +92,7 @@ def _usable_code(code: str) -> EnrolmentCode:
             kind="expired",
         )
     if row.owner.is_banned:
-        raise UserError(f"This account is banned: {row.owner.ban_reason}", kind="forbidden")
+        raise UserError(f"This account is banned: {row.owner.ban_reason}", kind="banned")
     return row
 
 

@@ -9,10 +9,5 @@ from webapp.devices import services
 
 
 @shared_task
-def close_dead_sessions() -> None:
-    services.close_dead_sessions(now=timezone.now())
-
-
-@shared_task
 def delete_expired_codes() -> None:
     services.delete_expired_codes(now=timezone.now())

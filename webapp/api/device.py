@@ -1,0 +1,72 @@
+"""What an agent asks before it opens its websocket."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Path, Router
+
+from trainer.grant import Checkpoint, Enrolled, EnrolRequest, JoinGrant, JoinRequest
+from trainer.passport import Passport
+from trainer.wire import Slug
+from webapp.api.gates import DeviceToken, PerMinute
+from webapp.api.problems import problems
+from webapp.artifacts.selectors import newest_checkpoint
+from webapp.collaborations.grants import join_grant, renew_passport
+from webapp.collaborations.models import Collaboration
+from webapp.collaborations.selectors import collaboration_by_slug
+from webapp.devices.services import enrol as enrol_device
+
+router = Router(tags=["device"])
+PLACE = "/collaborations/{slug}"
+
+
+@router.post(
+    "/enrol",
+    response={200: Enrolled} | problems(403, 404, 409, 410),
+    throttle=PerMinute("enrol", 60),
+)
+def enrol(request: HttpRequest, body: EnrolRequest) -> Enrolled:
+    """Exchanges the one-time code of a launcher for a device token. The token is shown once."""
+    device, token = enrol_device(code=body.code, machine=body.machine)
+    used = device.enrolmentcode_set.select_related("collaboration").get()
+    return Enrolled(
+        token=token,
+        device=device.pk.hex,
+        name=device.name,
+        collaboration=used.collaboration.slug,
+    )
+
+
+@router.post(
+    PLACE + "/join",
+    auth=DeviceToken(),
+    response={200: JoinGrant} | problems(401, 403, 404, 409, 426, 503),
+    throttle=PerMinute("join", 30),
+)
+def join(request: HttpRequest, slug: Path[Slug], body: JoinRequest) -> JoinGrant:
+    """The recipe, a passport and where to find the swarm."""
+    collaboration = collaboration_by_slug(slug)
+    return join_grant(request.auth, collaboration, body, checkpoint=_newest(collaboration))
+
+
+@router.post(
+    PLACE + "/passport",
+    auth=DeviceToken(),
+    response={200: Passport} | problems(401, 403, 404, 409, 426),
+    throttle=PerMinute("passport", 30),
+)
+def passport(request: HttpRequest, slug: Path[Slug], body: JoinRequest) -> Passport:
+    """A fresh passport for the same peer key; ask well before the old one expires."""
+    return renew_passport(request.auth, collaboration_by_slug(slug), body)
+
+
+def _newest(collaboration: Collaboration) -> Checkpoint | None:
+    newest = newest_checkpoint(collaboration)
+    if newest is None:
+        return None
+    return Checkpoint(
+        round=newest.round,
+        sha256=newest.artifact.sha256,
+        size_bytes=newest.artifact.size_bytes,
+        filename=newest.artifact.filename,
+    )

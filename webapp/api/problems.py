@@ -1,0 +1,96 @@
+"""How the HTTP API says no: one JSON shape, one table of status codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ObjectDoesNotExist, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI, Schema
+from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
+from pydantic import Field
+
+from webapp.core.errors import UserError
+
+STATUS = {
+    "unknown": 404,
+    "used": 410,
+    "expired": 410,
+    "forbidden": 403,
+    "revoked": 403,
+    "banned": 403,
+    "update": 426,
+    "wait": 503,
+}
+WAIT_S = 5
+
+
+class Problem(Schema):
+    """`error` says what happened, `next_step` what to do; `kind` is a word for programs."""
+
+    error: str = Field(max_length=1000)
+    next_step: str = Field("", max_length=1000)
+    kind: str = Field("", max_length=20)
+
+
+def problems(*codes: int) -> dict[int, type[Problem]]:
+    """The refusals an operation may answer with; every one may also be too fast or malformed."""
+    return dict.fromkeys((*codes, 400, 413, 422, 429), Problem)
+
+
+def handle_problems(api: NinjaAPI) -> None:
+    """Registers how each exception is told."""
+
+    def say(request: HttpRequest, status: int, error: str, **more: str) -> HttpResponse:
+        return api.create_response(request, Problem(error=error, **more), status=status)
+
+    def user_error(request: HttpRequest, error: UserError) -> HttpResponse:
+        status = STATUS.get(error.kind, 409)
+        answer = say(request, status, error.message, next_step=error.next_step, kind=error.kind)
+        if error.kind == "wait":
+            answer["Retry-After"] = str(WAIT_S)
+        return answer
+
+    def throttled(request: HttpRequest, error: Throttled) -> HttpResponse:
+        wait_s = max(1, error.wait or 1)
+        answer = say(
+            request, 429, "Too many requests.", next_step=f"Ask again in {wait_s} s.", kind="wait"
+        )
+        answer["Retry-After"] = str(wait_s)
+        return answer
+
+    def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+        where = "; ".join(f"{_place(one['loc'])}: {one['msg']}" for one in error.errors[:5])
+        return say(request, 422, f"The request does not fit: {where}"[:1000], kind="invalid")
+
+    def unauthorised(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+        answer = say(
+            request,
+            401,
+            "The site does not know this device token.",
+            next_step="Download a new launcher on the Join page.",
+            kind="unknown",
+        )
+        answer["WWW-Authenticate"] = "Bearer"
+        return answer
+
+    table: dict[type[Exception], Any] = {
+        UserError: user_error,
+        Throttled: throttled,
+        ValidationError: invalid,
+        AuthenticationError: unauthorised,
+        HttpError: lambda request, error: say(request, error.status_code, str(error)),
+        RequestDataTooBig: lambda request, error: say(request, 413, "The request is too large."),
+        ObjectDoesNotExist: lambda request, error: say(
+            request, 404, "There is no such thing here.", kind="unknown"
+        ),
+        Http404: lambda request, error: say(
+            request, 404, "There is no such thing here.", kind="unknown"
+        ),
+    }
+    for exception, handler in table.items():
+        api.add_exception_handler(exception, handler)
+
+
+def _place(location: tuple[Any, ...]) -> str:
+    return ".".join(str(part) for part in location[1:]) or str(location[0])
