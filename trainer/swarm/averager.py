@@ -26,6 +26,7 @@ from hivemind.utils.asyncio import as_aiter, azip, enter_asynchronously
 from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
 from trainer.swarm.download import StateDownload
+from trainer.swarm.linger import until_closed
 from trainer.swarm.reduction import CheckedRunner
 from trainer.swarm.verdict import Note, Verdict, read_notes
 from trainer.wire import Activity, Outcome
@@ -154,13 +155,19 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         self._matchmaking.target_group_size = size
         future.set_result(None)
 
+    async def rpc_join_group(
+        self, request: averaging_pb2.JoinRequest, context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
+        async for message in until_closed(super().rpc_join_group(request, context)):
+            yield message
+
     async def rpc_aggregate_part(
         self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
         with self._serving.get_lock():
             self._serving.value += 1
         try:
-            async for message in super().rpc_aggregate_part(stream, context):
+            async for message in until_closed(super().rpc_aggregate_part(stream, context)):
                 yield message
         finally:
             with self._serving.get_lock():

@@ -10,19 +10,21 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any
+from contextlib import aclosing
+from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
 
 import torch
 from hivemind.compression import deserialize_torch_tensor
-from hivemind.p2p import PeerID
+from hivemind.p2p import P2PContext, PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MPFuture
 from hivemind.utils.asyncio import aiter_with_timeout
 from hivemind.utils.streaming import combine_from_streaming
 from hivemind.utils.timed_storage import ValueWithExpiration
 
+from trainer.swarm.linger import until_closed
+
 MOST_DONORS = 4
-SPARE_BYTES = 2**20
 State = tuple[int, list[torch.Tensor]]
 
 
@@ -91,21 +93,30 @@ class StateDownload:
     async def _download(self, donor: PeerID, at_least: int) -> State:
         stub = self.get_stub(self._p2p, donor, namespace=self.prefix)  # type: ignore[attr-defined]
         stream = await stub.rpc_download_state(averaging_pb2.DownloadRequest())
-        most_bytes = sum(shape.numel() for shape in self._shapes) * 4 + SPARE_BYTES
+        missing_bytes = sum(shape.numel() for shape in self._shapes) * 4
         metadata, pieces, tensors = None, [], []
-        async for message in aiter_with_timeout(stream, self.next_chunk_timeout):  # type: ignore[attr-defined]
-            most_bytes -= len(message.tensor_part.buffer)
-            if most_bytes < 0:
-                raise BadState("it is larger than the model")
-            if message.metadata:
-                metadata = self.serializer.loads(message.metadata)
-            if message.tensor_part.dtype and pieces:
-                tensors.append(deserialize_torch_tensor(combine_from_streaming(pieces)))
-                pieces = []
-            pieces.append(message.tensor_part)
-        if pieces:
-            tensors.append(deserialize_torch_tensor(combine_from_streaming(pieces)))
+        async with aclosing(stream):  # the donor waits for it
+            async for message in aiter_with_timeout(stream, self.next_chunk_timeout):  # type: ignore[attr-defined]
+                if message.metadata:
+                    metadata = self.serializer.loads(message.metadata)
+                if message.tensor_part.dtype and pieces:
+                    tensors.append(deserialize_torch_tensor(combine_from_streaming(pieces)))
+                    pieces = []
+                pieces.append(message.tensor_part)
+                missing_bytes -= len(message.tensor_part.buffer)
+                if missing_bytes <= 0:
+                    break
+        if missing_bytes:
+            raise BadState(f"it is {abs(missing_bytes)} bytes too short or too long")
+        tensors.append(deserialize_torch_tensor(combine_from_streaming(pieces)))
         return check_state(metadata, tensors, self._shapes, at_least)
+
+    async def rpc_download_state(
+        self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        messages = super().rpc_download_state(_request, _context)  # type: ignore[misc]
+        async for message in until_closed(messages):
+            yield message
 
 
 def check_state(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,16 +99,20 @@ class CheckedRunner(AllReduceRunner):
         stream = await self._get_peer_stub(peer_id).rpc_aggregate_part(outgoing)
         if self.should_delay_results(self.peer_id):
             await done_sending.wait()
-        received = 0
-        async for average in amap_in_executor(
+        averages = amap_in_executor(
             _average_in,
             aiter_with_timeout(self._counted_replies(stream), self.reducer_timeout),
             max_prefetch=container.prefetch,
-        ):
-            if received >= len(shapes) or average.shape != shapes[received]:
-                raise AllreduceException("a reducer sent a part of another shape")
-            container.register_processed_part(peer_index, received, average)
-            received += 1
+        )
+        received = 0
+        async with aclosing(averages):  # closes the stream: the reducer waits for it
+            async for average in averages:
+                if average.shape != shapes[received]:
+                    raise AllreduceException("a reducer sent a part of another shape")
+                container.register_processed_part(peer_index, received, average)
+                received += 1
+                if received == len(shapes):
+                    break
         if received != len(shapes):
             raise AllreduceException(f"a reducer sent {received} of {len(shapes)} parts")
 
