@@ -17,11 +17,13 @@ class Page {
   constructor(root) {
     this.root = root;
     this.api = root.dataset.api;
-    this.state = JSON.parse(root.querySelector("script[data-snapshot]").textContent);
-    this.rounds = JSON.parse(root.querySelector("script[data-rounds]")?.textContent ?? "[]");
-    this.events = JSON.parse(root.querySelector("script[data-events]")?.textContent ?? "[]");
+    const given = (name) => JSON.parse(document.getElementById(`live-${name}`).textContent);
+    this.state = given("snapshot");
+    this.rounds = given("rounds");
+    this.events = given("events");
     this.find = (part) => root.querySelector(`[data-part="${part}"]`);
     this.drawRounds();
+    this.drawEvents();
     this.makeChart();
     this.draw();
     this.live = new Live(root.dataset.socket, {
@@ -43,7 +45,7 @@ class Page {
     if (this.loading) return;
     this.loading = true;
     try {
-      const [train, heldOut] = await Promise.all(["loss", "held_out_loss"].map((metric) =>
+      const [train, heldOut] = await Promise.all(["loss", "held_out"].map((metric) =>
         fetch(`${this.api}/history?metric=${metric}&max_points=1000`).then((answer) => answer.json())));
       this.chart.fill(train.points, heldOut.points);
       this.drawEmptyChart();

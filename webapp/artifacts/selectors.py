@@ -12,6 +12,11 @@ def newest_checkpoint(collaboration: Collaboration) -> Checkpoint | None:
     return collaboration.checkpoints.select_related("artifact").first()
 
 
+def checkpoints(collaboration: Collaboration) -> QuerySet[Checkpoint]:
+    """Newest first."""
+    return collaboration.checkpoints.select_related("artifact")
+
+
 def tokenizers() -> QuerySet[Artifact]:
     return Artifact.objects.filter(kind=Kind.TOKENIZER).order_by("title", "pk")
 

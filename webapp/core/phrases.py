@@ -84,6 +84,7 @@ PHRASES = {
     "theme_dark": _("Theme: dark. Switch to the system's."),
     "copied": _("Copied"),
     "seen": _("We see {device}: {activity}."),
+    "offline": _("offline"),
     "samples": _("samples"),
     "tokens": _("tokens"),
     # what an agent does

@@ -1,0 +1,47 @@
+"""One collaboration, live: is it healthy, and is it getting better?"""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from webapp.artifacts.selectors import checkpoints
+from webapp.collaborations import access
+from webapp.collaborations.models import Collaboration
+from webapp.collaborations.selectors import collaboration_by_slug
+from webapp.pages.live_view import live_view
+
+CHECKPOINTS_SHOWN = 10
+
+
+@require_safe
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    collaboration = find(request, slug)
+    written = checkpoints(collaboration)
+    return render(
+        request,
+        "collaboration.html",
+        live_view(request, collaboration)
+        | {
+            "checkpoints": written[:CHECKPOINTS_SHOWN],
+            "num_checkpoints": written.count(),
+            "recipe": collaboration.recipe,
+            "may_join": may_join(request, collaboration),
+        },
+    )
+
+
+def find(request: HttpRequest, slug: str) -> Collaboration:
+    """Raises Http404 also for a draft that the visitor may not see."""
+    try:
+        return collaboration_by_slug(slug, viewer=request.user)
+    except Collaboration.DoesNotExist:
+        raise Http404(f"There is no collaboration called {slug}.") from None
+
+
+def may_join(request: HttpRequest, collaboration: Collaboration) -> bool:
+    """Whether to show the button: visitors may press it, and are then asked to log in."""
+    if not request.user.is_authenticated:
+        return collaboration.state in ("open", "running", "paused")
+    return access.may(request.user, "join", collaboration)

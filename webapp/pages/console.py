@@ -1,0 +1,84 @@
+"""The organisers' console: what must I decide now? Reading; the acts are in console_acts.py."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from webapp.accounts.selectors import people as everybody
+from webapp.artifacts.selectors import texts, tokenizers
+from webapp.audit.selectors import entries
+from webapp.collaborations.forms import CollaborationForm
+from webapp.collaborations.models import State
+from webapp.collaborations.selectors import visible_collaborations
+from webapp.collaborations.states import MOVES
+from webapp.core.errors import UserError
+from webapp.devices.selectors import devices_in
+from webapp.live.selectors import snapshot
+from webapp.pages.acts import organisers_only
+from webapp.pages.collaboration import find
+from webapp.pages.live_view import sentence
+
+
+@require_safe
+@organisers_only
+def show(request: HttpRequest) -> HttpResponse:
+    rows = []
+    for collaboration in visible_collaborations(request.user):
+        now = snapshot(collaboration)
+        rows.append((collaboration, now, sentence(now)))
+    return render(request, "console.html", {"rows": rows})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@organisers_only
+def create(request: HttpRequest) -> HttpResponse:
+    form = CollaborationForm(request.POST or None, tokenizers=tokenizers(), texts=texts())
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = form.save(by=request.user)
+        except UserError as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect("pages:manage", made.slug)
+    return render(request, "console_create.html", {"form": form, "sections": form.sections()})
+
+
+@require_safe
+@organisers_only
+def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
+    found = find(request, slug)
+    after = MOVES[State(found.state)]
+    now = snapshot(found)
+    return render(
+        request,
+        "console_collaboration.html",
+        {
+            "collaboration": found,
+            "recipe": found.recipe,
+            "recipe_json": found.recipe.model_dump_json(indent=2),
+            "snapshot": now,
+            "sentence": sentence(now),
+            "devices": devices_in(found),
+            "may_open": found.state == State.DRAFT,
+            "may_pause": State.PAUSED in after,
+            "may_resume": found.state == State.PAUSED,
+            "may_finish": State.FINISHED in after,
+        },
+    )
+
+
+@require_safe
+@organisers_only
+def people(request: HttpRequest) -> HttpResponse:
+    query = request.GET.get("q", "").strip()
+    page = everybody(query, request.GET.get("page", 1))
+    return render(request, "console_people.html", {"page": page, "query": query})
+
+
+@require_safe
+@organisers_only
+def audit(request: HttpRequest) -> HttpResponse:
+    page = entries(request.GET.get("page", 1))
+    return render(request, "console_audit.html", {"page": page})

@@ -1,0 +1,95 @@
+"""Join: name a device, get a launcher made for it, see it arrive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from webapp.collaborations import access
+from webapp.core.checks import PUBLIC, how_to_widen, reach
+from webapp.core.errors import UserError
+from webapp.devices.models import CODE_LIFETIME
+from webapp.devices.selectors import my_devices
+from webapp.devices.services import make_code
+from webapp.launcher.builder import PYZ, personal_pyz
+from webapp.launcher.scripts import STARTERS, WINDOWS, archive, shell_command
+from webapp.pages.collaboration import find
+
+SALT = "launcher"
+SYSTEMS = {"linux": "Linux", "macos": "macOS", "windows": "Windows"}
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """GET asks for a name; POST makes the code, and shows the launcher's shapes this once."""
+    collaboration = find(request, slug)
+    system = detected(request)
+    context: dict[str, Any] = {
+        "collaboration": collaboration,
+        "refusal": access.refusal(request.user, "join", collaboration),
+        "system": system,
+        "systems": SYSTEMS,
+        "device_name": request.POST.get("device_name", _("my %(system)s") % {"system": SYSTEMS[system]}),
+        "windows": WINDOWS,
+        "reach": "" if reach() == PUBLIC else reach(),
+        "how_to_widen": how_to_widen(),
+    }
+    if request.method == "POST" and not context["refusal"]:
+        try:
+            context |= _launcher(request, collaboration)
+        except UserError as error:
+            context["error"] = str(error)
+    return render(request, "join.html", context)
+
+
+def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
+    name = request.POST.get("device_name", "")
+    known = [str(pk) for pk in my_devices(request.user).values_list("pk", flat=True)]
+    code = make_code(request.user, collaboration=collaboration, device_name=name)
+    config = {
+        "site": settings.SITE_URL,
+        "code": code,
+        "collaboration": collaboration.slug,
+        "device_name": name.strip(),
+    }
+    return {
+        "command": shell_command(settings.SITE_URL, code),
+        "ticket": signing.dumps(config, salt=SALT, compress=True),
+        "arrival": {"known": known, "collaboration": collaboration.slug, "name": name.strip()},
+    }
+
+
+@never_cache
+@login_required
+@require_POST
+def download(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
+    """The launcher as `linux` or `macos` archive or plain `pyz`, for the ticket the page gave."""
+    if kind not in (*STARTERS, "pyz"):
+        raise Http404(WINDOWS)
+    try:
+        config = signing.loads(request.POST.get("ticket", ""), salt=SALT, max_age=CODE_LIFETIME)
+    except signing.BadSignature:
+        raise PermissionDenied(_("This download has expired. Make a new launcher.")) from None
+    name, content = (PYZ, personal_pyz(config)) if kind == "pyz" else archive(kind, config)
+    answer = HttpResponse(content, content_type="application/octet-stream")
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
+
+
+def detected(request: HttpRequest) -> str:
+    """The visitor's system by what the browser says; the page's script corrects a wrong guess."""
+    agent = request.headers.get("User-Agent", "")
+    if "Windows" in agent:
+        return "windows"
+    return "macos" if "Mac OS X" in agent or "Macintosh" in agent else "linux"

@@ -1,0 +1,43 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from webapp.pages import (
+    collaboration,
+    collaborations,
+    console,
+    console_acts,
+    docs,
+    home,
+    join,
+    leaderboard,
+    me,
+    my_devices,
+)
+
+app_name = "pages"
+urlpatterns = [
+    path("", home.show, name="home"),
+    path("c/", collaborations.show, name="collaborations"),
+    path("c/<slug:slug>/", collaboration.show, name="collaboration"),
+    path("c/<slug:slug>/join/", join.show, name="join"),
+    path("c/<slug:slug>/join/<str:kind>/", join.download, name="download"),
+    path("leaderboard/", leaderboard.show, name="leaderboard"),
+    path("me/", me.show, name="me"),
+    path("me/settings/", me.change, name="change_me"),
+    path("me/delete/", me.delete, name="delete_me"),
+    path("me/devices/", my_devices.show, name="my_devices"),
+    path("me/devices/<uuid:device_id>/revoke/", my_devices.revoke, name="revoke_my_device"),
+    path("console/", console.show, name="console"),
+    path("console/create/", console.create, name="create"),
+    path("console/audit/", console.audit, name="audit"),
+    path("console/c/<slug:slug>/", console.collaboration, name="manage"),
+    path("console/c/<slug:slug>/<str:act>/", console_acts.move, name="move"),
+    path("console/devices/<uuid:device_id>/revoke/", console_acts.revoke, name="revoke"),
+    path("console/people/", console.people, name="people"),
+    path("console/people/<int:user_id>/ban/", console_acts.ban, name="ban"),
+    path("console/people/<int:user_id>/lift-ban/", console_acts.lift_ban, name="lift_ban"),
+    path("docs/<slug:name>/", docs.show, name="docs"),
+]
