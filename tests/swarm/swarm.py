@@ -65,11 +65,15 @@ class Member:
         )
 
     def said(self, kind: str) -> list[dict[str, Any]]:
+        return [found["body"] for found in self.said_at(kind)]
+
+    def said_at(self, kind: str) -> list[dict[str, Any]]:
+        """Everything of one kind, as {"at": device time, "kind", "body"}."""
         try:
             lines = (self.folder / "said.jsonl").read_text().splitlines()
         except FileNotFoundError:
             return []
-        return [found["body"] for line in lines if (found := json.loads(line))["kind"] == kind]
+        return [found for line in lines if (found := json.loads(line))["kind"] == kind]
 
     def rounds(self) -> list[dict[str, Any]]:
         """Verdicts of the rounds it applied."""
