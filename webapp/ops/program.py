@@ -82,11 +82,12 @@ class Program:
             if not self._again(code):
                 self.note(f"ended with code {code} and is not started again")
                 return
-            delay = FIRST_DELAY_S if lived > HEALTHY_AFTER_S else min(delay * 2, LONGEST_DELAY_S)
+            delay = FIRST_DELAY_S if lived > HEALTHY_AFTER_S else delay
             self.restarts += 1
             self.note(f"ended with code {code} after {lived:.1f} s; starts again in {delay:.1f} s")
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), delay)
+            delay = min(delay * 2, LONGEST_DELAY_S)
 
     async def _live_once(self) -> int:
         self._process = process = await asyncio.create_subprocess_exec(
@@ -122,7 +123,8 @@ class Program:
                 continue
             if not line:
                 return
-            self.note(line.decode(errors="replace").rstrip())
+            if text := line.decode(errors="replace").rstrip():
+                self.note(text)
 
     async def _probe_until_ready(self) -> None:
         while self._ready is not None and not await self._ready():

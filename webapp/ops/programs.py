@@ -53,7 +53,7 @@ def worker() -> Program:
     schedule = str(settings.DATA_DIR / "beat")
     return Program(
         "worker",
-        [sys.executable, "-m", "celery", "-A", "webapp", "worker", *flags.split(), schedule],
+        [sys.executable, "-m", "celery", "-q", "-A", "webapp", "worker", *flags.split(), schedule],
         log=log("worker"),
     )
 
