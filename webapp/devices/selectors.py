@@ -44,7 +44,9 @@ def device_for(user: Any, device_id: UUID | str) -> Device:
 def my_devices(user: User) -> QuerySet[Device]:
     """With `num_open_sessions`: how many collaborations the device is in right now."""
     is_open = Q(sessions__ended_at__isnull=True)
-    return user.devices.annotate(num_open_sessions=Count("sessions", filter=is_open))
+    return user.devices.annotate(num_open_sessions=Count("sessions", filter=is_open)).order_by(
+        "name", "created_at"
+    )
 
 
 def devices_in(collaboration: Any) -> QuerySet[Device]:
@@ -67,5 +69,6 @@ def my_sessions(user: User, page: int | str = 1) -> Page[Session]:
             samples=Sum("receipts__samples", filter=credited),
             tokens=Sum("receipts__tokens", filter=credited),
         )
+        .order_by("-started_at", "pk")
     )
     return Paginator(sessions, PAGE_SIZE).get_page(page)

@@ -1,0 +1,170 @@
+"""Receipts are booked once, and people see what they may."""
+
+from __future__ import annotations
+
+import random
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from tests.factories import make_device, make_session, make_user
+from trainer.wire import Outcome, Receipt, Report, RoundSeen, VerdictSummary
+from webapp.accounts.services import delete_account, set_listed
+from webapp.collaborations.services import coordinator_device
+from webapp.credit import selectors
+from webapp.credit.models import HourlyCredit
+from webapp.credit.models import Receipt as BookedReceipt
+from webapp.credit.services import book_receipt, book_receipts
+
+
+def verdict(number=1):
+    return VerdictSummary(round=number, outcome=Outcome.CLEAN, members=1, samples=8, tokens=80)
+
+
+def report(seq, *, samples=8, accepted=True, at=0.0):
+    body = Receipt(
+        round=seq,
+        samples=samples,
+        tokens=samples * 10,
+        accepted=accepted,
+        compute_s=0.5,
+        verdict=verdict(seq),
+    )
+    return Report(seq=seq, at=at, body=body)
+
+
+@pytest.fixture
+def session(device, collaboration):
+    return make_session(device, collaboration)
+
+
+def test_a_report_sent_again_is_booked_once(alice, session):
+    assert book_receipt(session, report(1))
+    assert not book_receipt(session, report(1))
+    assert book_receipts([(session.pk, report(1)), (session.pk, report(2))] * 3) == 1
+    totals = selectors.my_totals(alice)
+    assert (totals.samples, totals.tokens, totals.rounds) == (16, 160, 2)
+    session.refresh_from_db()
+    assert session.compute_s == totals.compute_s == 1.0
+
+
+def test_reports_in_any_order_cut_and_repeated_add_up_to_the_same(session, alice):
+    shuffle = random.Random(7)
+    reports = [(session.pk, report(seq)) for seq in range(1, 201)] * 3
+    shuffle.shuffle(reports)
+    while reports:
+        cut = shuffle.randrange(1, 60)
+        book_receipts(reports[:cut])
+        reports = reports[cut:]
+    assert selectors.my_totals(alice).samples == 200 * 8
+    assert BookedReceipt.objects.count() == 200
+
+
+def test_a_refused_offer_has_a_receipt_and_no_credit(session, alice):
+    book_receipt(session, report(1, accepted=False))
+    assert BookedReceipt.objects.get().accepted is False
+    assert selectors.my_totals(alice).samples == 0
+
+
+def test_a_coordinator_earns_nothing_and_other_reports_are_passed_over(session, collaboration):
+    own, _ = coordinator_device(collaboration)
+    coordinator = make_session(own, collaboration, role="coordinator")
+    seen = Report(seq=1, at=0.0, body=RoundSeen(verdict=verdict()))
+    assert book_receipts([(coordinator.pk, report(1)), (session.pk, seen)]) == 0
+    assert not HourlyCredit.objects.exists()
+
+
+def test_a16_receipts_carry_the_sites_time_whatever_the_devices_clock_says(session):
+    before = timezone.now()
+    book_receipt(session, report(1, at=before.timestamp() + 8 * 3600))
+    assert before <= BookedReceipt.objects.get().at <= timezone.now()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_writers_with_the_same_reports_book_each_once(alice, collaboration):
+    sessions = [make_session(make_device(alice, f"pc-{i}")[0], collaboration) for i in range(4)]
+    reports = [(s.pk, report(seq)) for s in sessions for seq in range(1, 26)]
+    news = []
+
+    def write(order):
+        try:
+            for start in range(0, len(order), 10):
+                news.append(book_receipts(order[start : start + 10]))
+        finally:
+            connection.close()
+
+    orders = [reports, reports[::-1], random.Random(1).sample(reports, len(reports))]
+    threads = [threading.Thread(target=write, args=(order,)) for order in orders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(news) == 100
+    assert selectors.my_totals(alice).samples == 800
+
+
+def give(user, samples, collaboration, hours_ago=0):
+    device = make_device(user)[0]
+    HourlyCredit.objects.create(
+        collaboration=collaboration,
+        user=user,
+        device=device,
+        hour=timezone.now() - timedelta(hours=hours_ago),
+        samples=samples,
+        tokens=samples,
+        rounds=1,
+        compute_s=1.0,
+    )
+
+
+def test_a14_the_unlisted_have_no_row_but_for_themselves_and_organisers(alice, olga, collaboration):
+    bob = make_user("bob")
+    give(alice, 10, collaboration)
+    give(bob, 5, collaboration)
+    set_listed(alice, is_listed=False)
+
+    def names(viewer):
+        return [(row.name, row.is_me) for row in selectors.leaderboard(viewer=viewer).rows]
+
+    assert names(None) == [("bob", False)]
+    assert names(bob) == [("bob", True)]
+    assert names(alice) == [("alice", True), ("bob", False)]
+    assert names(olga) == [("alice", False), ("bob", False)]
+    board = selectors.leaderboard()
+    assert (board.total.samples, board.unlisted.samples) == (15, 10)
+
+
+def test_the_periods_of_the_leaderboard(alice, collaboration):
+    give(alice, 1, collaboration)
+    give(alice, 10, collaboration, hours_ago=30)
+    give(alice, 100, collaboration, hours_ago=24 * 8)
+    sums = [selectors.leaderboard(period).rows[0].samples for period in ("24h", "7d", "all")]
+    assert sums == [1, 11, 111]
+    with pytest.raises(ValueError, match="period"):
+        selectors.leaderboard("year")
+
+
+def test_the_leaderboard_has_pages_with_ranks_that_go_on(collaboration):
+    for number in range(27):
+        give(make_user(), 100 - number, collaboration)
+    second = selectors.leaderboard("all", page=2)
+    assert [row.rank for row in second.rows] == [26, 27]
+    assert (second.page, second.num_pages, second.num_rows) == (2, 2, 27)
+
+
+def test_deleting_the_account_keeps_the_totals(alice, collaboration):
+    give(alice, 10, collaboration)
+    delete_account(alice)
+    board = selectors.leaderboard("all")
+    assert board.rows == []
+    assert board.total.samples == board.unlisted.samples == 10
+
+
+def test_days_without_work_are_zero(alice, collaboration):
+    give(alice, 7, collaboration, hours_ago=48)
+    days = selectors.credit_per_day(alice, days=4)
+    assert [day.samples for day in days] == [0, 7, 0, 0]
+    assert days[-1].day == timezone.now().date()
