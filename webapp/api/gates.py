@@ -12,7 +12,7 @@ from ninja.security import HttpBearer
 from ninja.throttling import BaseThrottle
 
 from webapp.core.errors import UserError
-from webapp.core.limits import seconds_to_wait
+from webapp.core.limits import seconds_to_wait, window_ends_in
 from webapp.devices.models import Device
 from webapp.devices.selectors import device_by_token
 
@@ -33,7 +33,7 @@ class DeviceToken(HttpBearer):
         device = device_by_token(token) if len(token) <= MAX_TOKEN_LENGTH else None
         if device is None:
             wait_s = seconds_to_wait(
-                f"bad token:{address_of(request)}", limit=30, window_s=MINUTE_S
+                f"bad-token:{address_of(request)}", limit=30, window_s=MINUTE_S
             )
             if wait_s:
                 raise Throttled(wait=wait_s)
@@ -60,9 +60,11 @@ class PerMinute(BaseThrottle):
         return seconds_to_wait(f"{self.scope}:{who}", limit=self.limit, window_s=MINUTE_S)
 
     def allow_request(self, request: HttpRequest) -> bool:
-        if wait_s := self.seconds_to_wait(request):
-            raise Throttled(wait=wait_s)
-        return True
+        return not self.seconds_to_wait(request)
+
+    def wait(self) -> float:
+        """All windows end together, so this needs to know nothing of the request."""
+        return window_ends_in(MINUTE_S)
 
 
 class BoundedParser(Parser):

@@ -52,7 +52,7 @@ def handle_problems(api: NinjaAPI) -> None:
         return answer
 
     def throttled(request: HttpRequest, error: Throttled) -> HttpResponse:
-        wait_s = max(1, error.wait or 1)
+        wait_s = error.wait or 1
         answer = say(
             request, 429, "Too many requests.", next_step=f"Ask again in {wait_s} s.", kind="wait"
         )
@@ -74,12 +74,16 @@ def handle_problems(api: NinjaAPI) -> None:
         answer["WWW-Authenticate"] = "Bearer"
         return answer
 
+    def plain(request: HttpRequest, error: HttpError) -> HttpResponse:
+        told = error.__cause__ if isinstance(error.__cause__, HttpError) else error
+        return say(request, told.status_code, str(told))
+
     table: dict[type[Exception], Any] = {
         UserError: user_error,
         Throttled: throttled,
         ValidationError: invalid,
         AuthenticationError: unauthorised,
-        HttpError: lambda request, error: say(request, error.status_code, str(error)),
+        HttpError: plain,
         RequestDataTooBig: lambda request, error: say(request, 413, "The request is too large."),
         ObjectDoesNotExist: lambda request, error: say(
             request, 404, "There is no such thing here.", kind="unknown"

@@ -17,13 +17,16 @@ def seconds_to_wait(key: str, *, limit: int, window_s: int) -> int:
 
     Without a cache nothing is limited: a broken broker must not shut the site.
     """
-    now = time.time()
-    slot = int(now // window_s)
-    name = f"limit:{key}:{slot}"
+    name = f"limit:{key}:{int(time.time() // window_s)}"
     try:
         cache.add(name, 0, timeout=window_s)
         used = cache.incr(name)
     except (RedisError, OSError, ValueError) as error:  # ValueError: it expired in between
         logger.warning("rate limit of %s not checked: %s", key.split(":")[0], error)
         return 0
-    return 0 if used <= limit else math.ceil((slot + 1) * window_s - now)
+    return 0 if used <= limit else window_ends_in(window_s)
+
+
+def window_ends_in(window_s: int) -> int:
+    """Whole seconds until the present window is over, at least 1."""
+    return math.ceil(window_s - time.time() % window_s)
