@@ -7,6 +7,7 @@ import time
 from trainer.grant import Checkpoint, JoinGrant, JoinRequest
 from trainer.passport import Passport
 from trainer.wire import LeaveCause, version_problem
+from webapp.accounts.selectors import is_system
 from webapp.collaborations import passports
 from webapp.collaborations.control import current_control
 from webapp.collaborations.models import Collaboration, State
@@ -26,7 +27,8 @@ def join_grant(
 ) -> JoinGrant:
     """Raises UserError: kind `update`, `revoked`, `banned`, `wait` (no swarm yet) or none (wrong state)."""
     passport = renew_passport(device, collaboration, request)
-    if not collaboration.bootstrap:
+    opens_the_swarm = is_system(device.owner)
+    if not (collaboration.bootstrap or opens_the_swarm):
         raise UserError(
             f"The swarm of {collaboration.title} is starting.",
             "Try again in a few seconds.",
@@ -38,7 +40,7 @@ def join_grant(
         recipe_sha256=revision.sha256,
         passport=passport,
         authority=passports.authority_public(),
-        bootstrap=tuple(collaboration.bootstrap),
+        bootstrap=() if opens_the_swarm else tuple(collaboration.bootstrap),
         checkpoint=checkpoint,
         control=current_control(device, collaboration),
         websocket=WEBSOCKET,
