@@ -20,7 +20,7 @@ STATUS = {
     "revoked": 403,
     "banned": 403,
     "update": 426,
-    "wait": 503,
+    "wait": 409,
 }
 WAIT_S = 5
 
