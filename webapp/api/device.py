@@ -40,7 +40,7 @@ def enrol(request: HttpRequest, body: EnrolRequest) -> Enrolled:
 @router.post(
     PLACE + "/join",
     auth=DeviceToken(),
-    response={200: JoinGrant} | problems(401, 403, 404, 409, 426, 503),
+    response={200: JoinGrant} | problems(401, 403, 404, 409, 426),
     throttle=PerMinute("join", 30),
 )
 def join(request: HttpRequest, slug: Path[Slug], body: JoinRequest) -> JoinGrant:
