@@ -8,7 +8,6 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from webapp.collaborations.models import Collaboration
@@ -18,6 +17,7 @@ from webapp.live.facts import Facts, read_facts
 from webapp.live.private import offer_private
 from webapp.live.rooms import Room, as_text
 from webapp.live.services import keep_minute
+from webapp.live.threads import in_thread
 
 if TYPE_CHECKING:
     from webapp.live.hub import Hub
@@ -80,7 +80,7 @@ def _keep_up(hub: Hub, room: Room, now: float) -> None:
 async def _refresh(room: Room) -> None:
     """A database that is away leaves the old facts in place."""
     try:
-        facts = await database_sync_to_async(_read)(room.slug)
+        facts = await in_thread(_read, room.slug)
     except DatabaseError as error:
         logger.warning("the facts of %s could not be read: %s", room.slug, error)
         return

@@ -9,7 +9,6 @@ from contextlib import suppress
 from datetime import datetime
 from uuid import UUID
 
-from channels.db import database_sync_to_async
 from django.db import DatabaseError
 from django.utils import timezone
 
@@ -34,6 +33,7 @@ from webapp.live.mailbox import Closing
 from webapp.live.public import row_of
 from webapp.live.services import leave, lose
 from webapp.live.sockets import Gone, Receive, Scope, Send, Socket, until_one_ends
+from webapp.live.threads import in_thread
 from webapp.live.window import Window
 
 GRACE_S = 10.0
@@ -194,8 +194,7 @@ class AgentLink:
             self._control_due.clear()
             try:
                 guest = self._guest
-                look = database_sync_to_async(current_control)
-                control = await look(guest.device, guest.collaboration)
+                control = await in_thread(current_control, guest.device, guest.collaboration)
             except DatabaseError:
                 continue
             if control != self._control:

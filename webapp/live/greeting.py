@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from channels.db import database_sync_to_async
 from django.db import DatabaseError
 from pydantic import ValidationError
 
@@ -29,6 +28,7 @@ from webapp.live import sockets
 from webapp.live.hub import hub
 from webapp.live.services import join
 from webapp.live.sockets import Socket
+from webapp.live.threads import in_thread
 
 HELLO_WITHIN_S = 10.0
 NEW_LAUNCHER = "Download a new launcher on the site's Join page."
@@ -76,7 +76,7 @@ async def greet(socket: Socket) -> Guest:
                 f"There is no collaboration {hello.collaboration} on this site.",
                 "Choose another one on the site.",
             )
-        control = await database_sync_to_async(current_control)(device, collaboration)
+        control = await in_thread(current_control, device, collaboration)
         if control.cause in (LeaveCause.REVOKED, LeaveCause.BANNED):
             raise Rejected(sockets.FORBIDDEN, control.reason, cause=control.cause)
         session, event = await hub.writer.call(join, device, collaboration, hello)
@@ -97,7 +97,7 @@ async def _device(socket: Socket) -> Device:
     """By the bearer token alone: cookies and Origin say nothing about an agent."""
     scheme, _, token = socket.header(b"authorization").partition(" ")
     known = scheme.lower() == "bearer" and token
-    device = await database_sync_to_async(device_by_token)(token.strip()) if known else None
+    device = await in_thread(device_by_token, token.strip()) if known else None
     if device is None:
         raise Rejected(
             sockets.NOT_LOGGED_IN,

@@ -50,8 +50,6 @@ from collections.abc import Coroutine
 from typing import Any, Protocol
 from uuid import UUID
 
-from channels.db import database_sync_to_async
-
 from webapp.collaborations.selectors import collaboration_by_slug
 from webapp.live import beat
 from webapp.live.board import Standing
@@ -63,6 +61,7 @@ from webapp.live.models import Event
 from webapp.live.public import public_event
 from webapp.live.rooms import Room, as_text
 from webapp.live.store import Stored
+from webapp.live.threads import in_thread
 from webapp.live.writer import Writer
 
 logger = logging.getLogger(__name__)
@@ -106,14 +105,17 @@ class Hub:
             self.spawn(work)
 
     async def stop(self) -> None:
-        for task in list(self._tasks):
+        self._loop = None
+        for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.writer.close()
-        self._loop = None
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Runs `work` beside everything else; its failure is logged."""
+        """Runs `work` beside everything else; its failure is logged. A stopped hub does nothing."""
+        if self._loop is None:
+            work.close()
+            return
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._forget_task)
@@ -128,7 +130,7 @@ class Hub:
         """Adds a viewer, who gets a snapshot first. Raises Collaboration.DoesNotExist."""
         room = self.rooms.get(slug)
         if room is None or room.facts is None:
-            facts = await database_sync_to_async(_read)(slug)
+            facts = await in_thread(_read, slug)
             room = self._room(slug)
             room.facts = room.facts or facts
         mailbox.offer(as_text(room.snapshot(time.time()) or {}))

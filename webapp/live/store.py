@@ -66,13 +66,13 @@ def store(items: Sequence[Item]) -> Stored:
     with transaction.atomic():
         sessions = _locked({session_id for session_id, _ in items})
         fresh = _in_order(items, sessions)
+        Session.objects.bulk_update({session for session, _ in fresh}, ["stored_seq"])
         book_receipts([(session.pk, report) for session, report in fresh])
         for collaboration, reports in _by_collaboration(fresh).items():
             _store_rounds(collaboration, reports, stored)
             for session, report in reports:
                 if event := _store_other(session, report, refused):
                     stored.news[collaboration.slug].events.append(public_event(event))
-        Session.objects.bulk_update({session for session, _ in fresh}, ["stored_seq"])
         stored.seqs = {pk: session.stored_seq for pk, session in sessions.items()}
     return stored
 

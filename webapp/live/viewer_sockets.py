@@ -8,7 +8,6 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.http.cookie import parse_cookie
@@ -26,6 +25,7 @@ from webapp.live.sockets import (
     Socket,
     until_one_ends,
 )
+from webapp.live.threads import in_thread
 
 LOGIN_CHECK_EVERY_S = 60.0
 
@@ -57,7 +57,7 @@ async def view_own_devices(scope: Scope, receive: Receive, send: Send) -> None:
     try:
         await socket.accept()
         key = parse_cookie(socket.header(b"cookie")).get(settings.SESSION_COOKIE_NAME, "")
-        user_id = await database_sync_to_async(logged_in_user)(key)
+        user_id = await in_thread(logged_in_user, key)
         if user_id is None:
             raise Closing(NOT_LOGGED_IN)
         mailbox = PrivateMailbox(user_id, login_name(key))
@@ -88,7 +88,7 @@ async def _check_login(key: str, user_id: int, mailbox: Mailbox) -> None:
     """A log-out closes at once (`hub.log_out`); this finds expiry, bans and changed passwords."""
     while True:
         await asyncio.sleep(LOGIN_CHECK_EVERY_S)
-        if await database_sync_to_async(logged_in_user)(key) != user_id:
+        if await in_thread(logged_in_user, key) != user_id:
             mailbox.close(NOT_LOGGED_IN)
 
 

@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
-from channels.db import database_sync_to_async
 from django.db import InterfaceError, OperationalError
 
 from trainer.wire import Report
 from webapp.collaborations import finish_rules
 from webapp.collaborations.models import Collaboration
 from webapp.live.store import Stored, store
+from webapp.live.threads import in_thread
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -59,15 +59,11 @@ class Writer:
         delay_s = FIRST_DELAY_S
         while True:
             try:
-                return await self._in_thread(function, *args, **kwargs)
+                return await in_thread(function, *args, executor=self._thread, **kwargs)
             except AWAY as error:
                 logger.warning("the database does not answer (%s); again in %s s", error, delay_s)
                 await asyncio.sleep(delay_s)
                 delay_s = min(2 * delay_s, LONGEST_DELAY_S)
-
-    async def _in_thread(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        run = database_sync_to_async(function, thread_sensitive=False, executor=self._thread)
-        return await run(*args, **kwargs)
 
     async def run(self) -> None:
         """Stores batches until cancelled."""

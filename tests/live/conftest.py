@@ -1,0 +1,18 @@
+"""Agents and viewers that speak to the real ASGI application, each on its own websocket."""
+
+from __future__ import annotations
+
+import pytest
+
+from webapp.live import beat
+from webapp.live.hub import hub
+
+
+@pytest.fixture
+async def live(transactional_db, monkeypatch):
+    """The hub of this test's event loop, with a quick beat; stopped at the end."""
+    monkeypatch.setattr(beat, "EVERY_S", 0.05)
+    monkeypatch.setattr(beat, "FACTS_EVERY_S", 0.2)
+    hub.start()
+    yield hub
+    await hub.stop()

@@ -1,0 +1,202 @@
+"""What a batch of reports becomes: rounds, checkpoints, events, and nothing twice."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+import pytest
+from django.db import OperationalError
+
+from tests.factories import make_collaboration, make_device, make_session
+from tests.live.agents import Agent, eventually, receipt, verdict
+from trainer.recipe import Finish
+from trainer.wire import (
+    CheckpointWritten,
+    HeldOut,
+    Report,
+    Role,
+    RoundSeen,
+    SwarmOpened,
+)
+from webapp.artifacts.storage import checkpoint_folder
+from webapp.collaborations.services import coordinator_device
+from webapp.credit.models import Receipt
+from webapp.live import writer
+from webapp.live.models import Event, RoundRecord
+from webapp.live.store import store
+
+
+@pytest.fixture
+def member(device, collaboration):
+    return make_session(device, collaboration)
+
+
+@pytest.fixture
+def coordinator(collaboration):
+    device, _ = coordinator_device(collaboration)
+    return make_session(device, collaboration, role=Role.COORDINATOR)
+
+
+def numbered(session, *bodies, first=1, at=None):
+    at = time.time() if at is None else at
+    return [
+        (session.pk, Report(seq=seq, at=at, body=body)) for seq, body in enumerate(bodies, first)
+    ]
+
+
+def test_the_same_batch_twice_is_stored_once(member):
+    batch = numbered(member, receipt(0), receipt(1))
+    assert store(batch).seqs == {member.pk: 2}
+    assert store(batch).seqs == {member.pk: 2}
+    assert (Receipt.objects.count(), RoundRecord.objects.count()) == (2, 2)
+    assert Event.objects.filter(what="round").count() == 2
+
+
+def test_reports_behind_a_gap_wait(member):
+    batch = numbered(member, receipt(0), receipt(1), receipt(2))
+    assert store([batch[0], batch[2]]).seqs == {member.pk: 1}
+    assert store(batch[1:]).seqs == {member.pk: 3}
+
+
+def test_the_coordinator_overrides_what_members_said_of_a_round(member, coordinator):
+    store(numbered(member, receipt(0, members=2, loss=4.0)))
+    store(numbered(coordinator, RoundSeen(verdict=verdict(0, members=3, loss=3.5))))
+    store(numbered(member, receipt(0, members=9, samples=10**6), first=2))
+    record = RoundRecord.objects.get()
+    assert (record.members, record.loss, record.from_coordinator) == (3, 3.5, True)
+
+
+def test_a_round_that_failed_first_and_was_repeated_counts_as_clean(member, collaboration):
+    store(numbered(member, receipt(0, outcome="partial", samples=500)))
+    collaboration.refresh_from_db()
+    assert collaboration.state == "open"
+    store(numbered(member, receipt(0, outcome="clean", samples=64), first=2))
+    assert RoundRecord.objects.get().outcome == "clean"
+    texts = [event.text for event in Event.objects.filter(what="round").order_by("pk")]
+    assert "was not applied" in texts[0]
+    assert "is done" in texts[1]
+
+
+def test_members_cannot_speak_as_the_coordinator(member):
+    store(
+        numbered(
+            member,
+            RoundSeen(verdict=verdict(10**6)),
+            HeldOut(round=0, loss=0.1, tokens=10),
+            SwarmOpened(peer_id="p", addresses=("/ip4/6.6.6.6/tcp/1",)),
+        )
+    )
+    member.collaboration.refresh_from_db()
+    assert (member.collaboration.bootstrap, RoundRecord.objects.count()) == ([], 0)
+
+
+def test_the_coordinators_held_out_loss_and_address_are_kept(coordinator, collaboration):
+    store(
+        numbered(
+            coordinator,
+            SwarmOpened(peer_id="p", addresses=("/ip4/127.0.0.1/tcp/1",)),
+            RoundSeen(verdict=verdict(0)),
+            HeldOut(round=0, loss=3.25, tokens=10),
+        )
+    )
+    collaboration.refresh_from_db()
+    assert collaboration.bootstrap == ["/ip4/127.0.0.1/tcp/1"]
+    assert RoundRecord.objects.get().held_out_loss == 3.25
+
+
+def test_a_checkpoint_is_taken_over_and_a_false_one_becomes_a_warning(coordinator, collaboration):
+    folder = checkpoint_folder(collaboration.slug)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "round-5.safetensors").write_bytes(b"weights")
+    good = CheckpointWritten(
+        round=5,
+        filename="round-5.safetensors",
+        sha256=hashlib.sha256(b"weights").hexdigest(),
+        size_bytes=7,
+    )
+    false = good.model_copy(update={"round": 6, "sha256": "0" * 64})
+    assert store(numbered(coordinator, good, false)).seqs == {coordinator.pk: 2}
+    assert collaboration.checkpoints.get().round == 5
+    whats = [event.what for event in Event.objects.order_by("pk")]
+    assert whats == ["checkpoint", "warning"]
+
+
+def test_a_rule_that_holds_finishes_the_collaboration(db, alice, monkeypatch):
+    from webapp.collaborations import finish_rules
+
+    collaboration = make_collaboration("short", finish=Finish(rounds=2))
+    session = make_session(make_device(alice)[0], collaboration)
+    for moved in store(numbered(session, receipt(1), receipt(2))).moved:
+        finish_rules.check(moved)
+    collaboration.refresh_from_db()
+    assert (collaboration.state, "2 rounds" in collaboration.state_reason) == ("finished", True)
+    assert "finished" in Event.objects.filter(what="state").latest("pk").text
+
+
+def test_a16_no_round_lies_in_the_future_or_before_an_earlier_one(member):
+    now = time.time()
+    for seq, offset_s in enumerate((0, 600, -8 * 3600, 3600, -1), start=1):
+        store(numbered(member, receipt(seq), first=seq, at=now + offset_s))
+    times = list(RoundRecord.objects.order_by("round").values_list("at", flat=True))
+    assert times == sorted(times)
+    assert all(abs(at.timestamp() - now) < 60 for at in times)
+
+
+def test_rounds_kept_on_a_device_while_the_site_was_down_keep_their_times(member):
+    member.started_at = member.started_at.replace(year=2020)
+    member.save()
+    ago = time.time() - 600
+    store(numbered(member, receipt(1), at=ago))
+    assert RoundRecord.objects.get().at.timestamp() == pytest.approx(ago, abs=0.001)
+
+
+async def test_b11_while_the_database_is_locked_reports_wait_and_none_is_lost(
+    live, alice, collaboration, monkeypatch
+):
+    tries = []
+
+    def locked_at_first(items):
+        tries.append(len(items))
+        if len(tries) < 4:
+            raise OperationalError("database is locked")
+        return store(items)
+
+    monkeypatch.setattr(writer, "store", locked_at_first)
+    monkeypatch.setattr(writer, "FIRST_DELAY_S", 0.01)
+    agent = Agent(await _token(alice))
+    await agent.join()
+    for seq in range(1, 51):
+        await agent.report(seq, receipt(seq))
+    await agent.acked(50)
+    assert await Receipt.objects.acount() == 50
+    assert len(tries) >= 4
+
+
+async def test_a_report_that_cannot_be_stored_holds_up_only_its_own_session(
+    live, alice, collaboration, monkeypatch
+):
+    bad = Agent(await _token(alice))
+    good = Agent(await _token(alice))
+    await bad.join()
+    await good.join()
+
+    def picky(items):
+        if any(session_id.hex == bad.session for session_id, _ in items):
+            raise ValueError("no such thing")
+        return store(items)
+
+    monkeypatch.setattr(writer, "store", picky)
+    await bad.report(1, receipt(1))
+    await good.report(1, receipt(1))
+    await good.acked(1)
+    refused = await bad.hear()
+    assert refused.retry_after_s == 60
+    assert "could not store" in refused.reason
+    await eventually(lambda: Receipt.objects.count() == 1)
+
+
+async def _token(user):
+    from asgiref.sync import sync_to_async
+
+    return (await sync_to_async(make_device)(user))[1]
