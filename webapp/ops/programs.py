@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from webapp.ops import volunteer as demo_volunteer
 from webapp.ops.embedded import valkey_command
 from webapp.ops.probes import answers_http, answers_ping
 from webapp.ops.program import Program
@@ -61,4 +62,17 @@ def worker() -> Program:
 def coordinator() -> Program:
     return Program(
         "coordinator", [sys.executable, str(MANAGE), "coordinator"], log=log("coordinator")
+    )
+
+
+def volunteer(launcher: Path) -> Program:
+    """A clean end (stopped, finished) is final; after trouble it comes back like any program."""
+    command = [sys.executable, str(launcher), "--yes", "--plain", "--threads", "1"]
+    return Program(
+        "volunteer",
+        command,
+        log=log("volunteer"),
+        env=demo_volunteer.environment(),
+        nice=10,
+        again=lambda code: code != 0,
     )

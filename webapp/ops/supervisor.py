@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from django.conf import settings
@@ -15,10 +16,13 @@ from django.core.management import call_command
 from django.db import connections
 
 from webapp.core.checks import PUBLIC, how_to_widen, reach
-from webapp.ops import demo, organiser, programs, static_files
+from webapp.ops import demo, organiser, programs, static_files, volunteer
 from webapp.ops.program import Program, say
 
 READY_S = 120.0
+CLOSE_PIPES_S = 0.05  # asyncio closes them in its next turns
+# Peers still report to the site while they end; everything needs the broker.
+STOP_ORDER = (("volunteer", "coordinator"), ("web", "worker"), ("valkey",))
 Result = TypeVar("Result")
 
 
@@ -37,6 +41,7 @@ class Supervisor:
         self.switches = switches
         self.stopping = asyncio.Event()
         self.programs: list[Program] = []
+        self.launcher: Path | None = None
         self.credentials: organiser.Credentials | None = None
         self._keepers: list[asyncio.Task[None]] = []
 
@@ -71,8 +76,8 @@ class Supervisor:
         for program in (programs.worker(), programs.coordinator()):
             self._start(program)
         await self._start_and_await(web)
-        if self.switches.with_demo and self.switches.with_volunteer:
-            self._start(programs.volunteer())
+        if self.launcher is not None:
+            self._start(programs.volunteer(self.launcher))
         self._show_credentials()
         took = time.monotonic() - began
         say("up", f"Ready after {took:.1f} s: open {settings.SITE_URL} (Ctrl-C stops everything)")
@@ -83,7 +88,9 @@ class Supervisor:
             call_command("migrate", verbosity=0, interactive=False)
             self.credentials = organiser.make_first()
             if self.switches.with_demo:
-                demo.seed()
+                collaboration = demo.seed()
+                if self.switches.with_volunteer:
+                    self.launcher = volunteer.prepare(collaboration)
         finally:
             connections.close_all()
 
@@ -129,10 +136,10 @@ class Supervisor:
         self.stopping.set()
         began = time.monotonic()
         say("up", "stopping")
-        broker = [program for program in self.programs if program.name == "valkey"]
-        others = [program for program in self.programs if program.name != "valkey"]
-        await asyncio.gather(*(program.stop() for program in others))
-        await asyncio.gather(*(program.stop() for program in broker))
+        for names in STOP_ORDER:
+            ending = [program for program in self.programs if program.name in names]
+            await asyncio.gather(*(program.stop() for program in ending))
         await asyncio.gather(*self._keepers, return_exceptions=True)
+        await asyncio.sleep(CLOSE_PIPES_S)
         say("up", f"stopped in {time.monotonic() - began:.1f} s")
         sys.stdout.flush()

@@ -34,6 +34,7 @@ class Child:
         self._began = 0.0
         self._not_before = 0.0
         self._stop_by: float | None = None
+        self._was_asked = False
 
     @property
     def is_alive(self) -> bool:
@@ -50,7 +51,7 @@ class Child:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(config, file, indent=1)
-        self._began, self._stop_by = time.monotonic(), None
+        self._began, self._stop_by, self._was_asked = time.monotonic(), None, False
         self._process = subprocess.Popen(
             [sys.executable, "-m", "trainer", "coordinate", "--config", str(path)],
             cwd=settings.BASE_DIR,
@@ -75,7 +76,10 @@ class Child:
         return code
 
     def ask_to_stop(self, *, grace_s: float = 0.0) -> None:
-        """SIGTERM after `grace_s` seconds (it may end by itself before), SIGKILL 8 s later."""
+        """SIGTERM after `grace_s` seconds (it may end by itself before), SIGKILL 8 s later.
+
+        To be called again and again until it has ended. A second SIGTERM would cut its end short.
+        """
         if self._process is None:
             return
         now = time.monotonic()
@@ -83,7 +87,8 @@ class Child:
             self._stop_by = now + grace_s + STOP_S
         if now >= self._stop_by:
             signal_group(self._process.pid, signal.SIGKILL)
-        elif now >= self._stop_by - STOP_S:
+        elif now >= self._stop_by - STOP_S and not self._was_asked:
+            self._was_asked = True
             self._process.terminate()
 
 
@@ -96,7 +101,8 @@ def end_leftover(folder: Path) -> bool:
         process = psutil.Process(int((folder / PID).read_text()))
         if str(folder / CONFIG) not in process.cmdline():
             return False
-        process.terminate()
+        if sys.platform != "linux":  # there it was told when its parent died
+            process.terminate()
         try:
             process.wait(STOP_S)
         except psutil.TimeoutExpired:

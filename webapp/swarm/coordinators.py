@@ -94,6 +94,6 @@ def config_of(collaboration: Collaboration) -> dict[str, Any]:
         "collaboration": collaboration.slug,
         "folder": str(folder),
         "checkpoint_folder": str(checkpoint_folder(collaboration.slug)),
-        "port": collaboration.swarm_port,
+        "listen_address": f"/ip4/0.0.0.0/tcp/{collaboration.swarm_port}",
         "announce_host": settings.SWARM_HOST,
     }
