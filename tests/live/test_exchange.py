@@ -1,0 +1,114 @@
+"""Several web processes show one state; without a broker each goes on alone."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from tests.factories import make_device, make_session
+from tests.live.agents import Agent, Viewer, receipt
+from webapp.devices.models import Session
+from webapp.live.hub import Hub
+from webapp.live.mailbox import Mailbox
+from webapp.live.models import Event
+from webapp.live.tasks import close_dead_sessions
+
+
+@pytest.fixture
+def token(alice, collaboration):
+    return make_device(alice)[1]
+
+
+async def until(condition):
+    async with asyncio.timeout(15):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_another_web_process_shows_the_same_members_and_events(live, token):
+    other = Hub()
+    other.start()
+    try:
+        mailbox = Mailbox()
+        await other.enter("demo", mailbox)
+        agent = Agent(token)
+        await agent.join()
+        await agent.train(3, samples=16, loss=4.5)
+        for hub in (live, other):
+            await until(lambda hub=hub: hub.rooms["demo"].shown.get("loss") == 4.5)
+        assert other.rooms["demo"].shown["members"] == live.rooms["demo"].shown["members"]
+        await agent.report(1, receipt(2))
+        await until(lambda: (other.rooms["demo"].shown["last_round"] or {}).get("round") == 2)
+    finally:
+        await other.stop()
+
+
+async def test_a_device_that_moves_to_another_process_is_cut_off_in_the_first(live, token):
+    agent = Agent(token)
+    await agent.join()
+    device = next(device for device, _ in live.links)
+    await live.exchange._layer.group_send(
+        "hub",
+        {
+            "type": "hub.attached",
+            "sender": "elsewhere",
+            "device": device,
+            "slug": "demo",
+            "session": uuid.uuid4().hex,
+        },
+    )
+    assert "started again on this device" in (await agent.hear()).reason
+    assert await agent.close_code() == 4409
+
+
+async def test_without_a_broker_reports_are_stored_and_frames_go_on(
+    settings, tmp_path, transactional_db, token, caplog
+):
+    settings.CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [f"unix://{tmp_path}/nobody-listens"]},
+        }
+    }
+    from webapp.live.hub import hub
+
+    hub.start()
+    try:
+        viewer = Viewer()
+        await viewer.connect()
+        agent = Agent(token)
+        await agent.join()
+        await agent.train(3, samples=16, loss=4.5)
+        await viewer.sees(lambda viewer: viewer.state["loss"] == 4.5)
+        await agent.report(1, receipt(2))
+        await agent.acked(1)
+        await viewer.sees(lambda viewer: 2 in viewer.rounds)
+    finally:
+        await hub.stop()
+    complaints = [line for line in caplog.messages if "going on alone" in line]
+    assert len(complaints) == 1
+
+
+async def test_b04_a_session_whose_web_process_died_is_closed_and_viewers_are_told(
+    live, alice, collaboration
+):
+    viewer = Viewer()
+    await viewer.connect()
+    await viewer.frame()
+
+    def long_ago():
+        device = make_device(alice)[0]
+        session = make_session(device, collaboration)
+        dead = timezone.now() - timedelta(minutes=5)
+        Session.objects.filter(pk=session.pk).update(last_seen_at=dead)
+        close_dead_sessions()
+
+    await sync_to_async(long_ago)()
+    await viewer.sees(lambda viewer: viewer.events)
+    assert (viewer.events[0]["what"], viewer.events[0]["who"]) == ("lost", "alice")
+    assert (await Event.objects.aget()).text.startswith("lost: no sign of life for 60 s")
