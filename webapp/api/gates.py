@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from allauth.account.adapter import get_adapter
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from ninja.errors import HttpError, Throttled
 from ninja.parser import Parser
@@ -22,8 +23,14 @@ MINUTE_S = 60
 
 
 def address_of(request: HttpRequest) -> str:
-    """The caller's address; a proxy's header is believed only as TRUSTED_PROXY_COUNT says."""
-    return get_adapter().get_client_ip(request)
+    """The caller's address; a proxy's header is believed only as TRUSTED_PROXY_COUNT says.
+
+    A site behind a unix socket has none: then all callers without one share their limits.
+    """
+    try:
+        return get_adapter().get_client_ip(request)
+    except PermissionDenied:
+        return "unknown"
 
 
 class DeviceToken(HttpBearer):

@@ -23,6 +23,11 @@ from webapp.live import selectors as live
 router = Router(tags=["public"], throttle=PerMinute("public", 240))
 Metric = Literal["loss", "held_out", "samples_per_s", "peers"]
 Bound = Annotated[float | None, Query(ge=0, le=10**12, allow_inf_nan=False)]
+CSV_ANSWER = {
+    "responses": {
+        200: {"description": "OK", "content": {"text/csv": {"schema": {"type": "string"}}}}
+    }
+}
 ROUND_COLUMNS = (
     "round",
     "at",
@@ -110,7 +115,7 @@ def history(
         raise HttpError(422, str(error)) from error
 
 
-@router.get("/collaborations/{slug}/history.csv", response=problems(404))
+@router.get("/collaborations/{slug}/history.csv", response=problems(404), openapi_extra=CSV_ANSWER)
 def history_csv(request: HttpRequest, slug: Path[Slug]) -> HttpResponse:
     """Every round, one a line, nothing reduced."""
     rows = live.history_rows(collaboration_by_slug(slug))
