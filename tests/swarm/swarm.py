@@ -55,6 +55,8 @@ class Member:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        """Also again, after it has ended; an old wish is gone then."""
+        (self.folder / "wish.json").unlink(missing_ok=True)
         log = (self.folder / "log").open("ab")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.swarm.member", str(self.folder)],
@@ -129,7 +131,7 @@ class Swarm:
         self.text, self.tokenizer = folder / "text.txt", folder / "tokenizer.json"
         self.text.write_text("\n".join(SENTENCES * 50) + "\n")
         train_tokenizer(SENTENCES, self.tokenizer, 320)
-        self.recipe = self._recipe(2048 if big else 64, round_options)
+        self.recipe = self._recipe(1024 if big else 64, round_options)
 
     def _recipe(self, hidden: int, round_options: dict[str, Any]) -> Recipe:
         options = {"target_samples": 1200, "matchmaking_s": 2, "averaging_s": 15, "deadline_s": 20}

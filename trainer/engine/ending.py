@@ -70,6 +70,7 @@ class Ending:
             self._repeat(verdict.reason, verdict.lost)
         elif verdict.outcome is Outcome.FAILED:
             self._repeat(verdict.reason)
+            loop.tracker.forget_the_silent(group)
         elif not counts(verdict.notes, group | {me}, known):
             self._repeat("most of the swarm was not in the group")
         elif not verdict.tokens:

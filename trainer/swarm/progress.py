@@ -14,7 +14,7 @@ from pydantic import Field
 
 from trainer.wire import Count, Message, Role
 
-EXPIRES_S = 20.0
+EXPIRES_S = 15.0
 MOST_AHEAD = 2000  # rounds that a single other peer may be ahead and still be believed
 MOST_OVERFILL = 100  # target batches that one peer may hold and still be believed
 

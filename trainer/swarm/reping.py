@@ -20,6 +20,18 @@ def reping(dht: DHT, address: str) -> bool:
     return bool(dht.run_coroutine(partial(_reping, address=address)))
 
 
+def answers(dht: DHT, name: str) -> bool:
+    """Whether the peer of this id still answers where it was last met."""
+    return bool(dht.run_coroutine(partial(_answers, name=name)))
+
+
+async def _answers(_dht: DHT, node: Any, name: str) -> bool:
+    try:
+        return await node.protocol.call_ping(PeerID.from_base58(name)) is not None
+    except Exception:
+        return False
+
+
 async def _reping(_dht: DHT, node: Any, address: str) -> bool:
     place, _, name = address.rpartition("/p2p/")
     peer = PeerID.from_base58(name)

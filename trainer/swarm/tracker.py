@@ -19,14 +19,15 @@ from pydantic import ValidationError
 
 from trainer.swarm import clock, identity
 from trainer.swarm.progress import EXPIRES_S, Stage, Standing, View, believable, look
-from trainer.swarm.reping import reping
+from trainer.swarm.reping import answers, reping
+from trainer.wire import Role
 
 STORE_EVERY_S = 1.0
-REFRESH_STORE_S = 5.0
+REFRESH_STORE_S = 4.0
 READ_EVERY_S = 1.0
 READ_WHEN_IDLE_S = 4.0
 ASSUMED_S = 6.0
-REPING_LOST_S = 10.0
+REPING_LOST_S = 5.0
 REPING_S = 60.0
 _owner = re.compile(rb"^\[owner:(.+)\]$")
 log = logging.getLogger(__name__)
@@ -89,6 +90,16 @@ class Tracker:
             for name in names:
                 self._forgotten[name] = now
                 self._standings.pop(name, None)
+
+    def forget_the_silent(self, names: Collection[str]) -> None:
+        """Asks peers that did not come whether they are still there; takes up to 3 s for each."""
+        with self._lock:
+            reachable = [
+                name
+                for name in names
+                if name in self._standings and self._standings[name].role is not Role.SENDER
+            ]
+        self.forget([name for name in reachable if not answers(self._dht, name)])
 
     def assume(self, names: Collection[str], round_number: int) -> None:
         """These peers have entered this round with us, whatever their last records say.

@@ -1,0 +1,141 @@
+"""A swarm without its coordinator, with a new life of it, and with people who may not take part."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import psutil
+import pytest
+from safetensors import safe_open
+
+from tests.swarm.swarm import Member, Swarm, wait_for
+from trainer.passport import Claims, make_authority, sign
+from trainer.swarm.identity import FILENAME, load_or_make
+
+pytestmark = pytest.mark.swarm
+
+
+def test_a07_a_peer_whose_coordinator_is_gone_trains_alone_and_says_so(swarm: Swarm):
+    coordinator = swarm.open()
+    peer = swarm.add("a")
+    wait_for("a round", lambda: peer.round >= 1)
+    coordinator.kill()
+    wait_for(
+        "rounds alone",
+        lambda: sum(v["outcome"] == "alone" for v in peer.rounds()) >= 8,
+        60,
+    )
+    alone = [v for v in peer.rounds() if v["outcome"] == "alone"]
+    assert {v["reason"] for v in alone} == {"training alone"}
+    assert alone[-1]["loss"] < peer.rounds()[0]["loss"]
+    assert peer.said("progress")[-1]["reason"] == "training alone"
+    assert peer.stop() == "stopped"
+
+
+def test_a11_a_coordinator_in_its_second_life_goes_on_where_the_swarm_is(swarm: Swarm):
+    coordinator = swarm.open()
+    peer = swarm.add("a")
+    wait_for("a checkpoint", lambda: coordinator.said("checkpoint"), 60)
+    coordinator.kill()
+    killed_at = coordinator.round
+    wait_for("rounds alone", lambda: peer.round > killed_at + 2, 60)
+    coordinator.start()
+    wait_for("its rounds again", lambda: coordinator.round > killed_at + 3, 60)
+    verdicts = {v["round"]: v for v in peer.rounds()}
+    rejoined = [v for v in coordinator.rounds() if v["round"] > killed_at + 3]
+    assert all(v["loss"] == verdicts[v["round"]]["loss"] for v in rejoined if v["round"] in verdicts)
+    assert max(verdicts) >= coordinator.round > killed_at
+
+
+def test_a11_after_everything_stopped_the_swarm_goes_on_from_the_checkpoint(swarm: Swarm):
+    coordinator = swarm.open()
+    peer = swarm.add("a")
+    wait_for("rounds", lambda: coordinator.round >= 3, 60)
+    peer.stop()
+    coordinator.stop()
+    written = coordinator.said("checkpoint")[-1]
+    path = coordinator.folder / "checkpoints" / written["filename"]
+    with safe_open(path, framework="pt") as file:
+        assert file.metadata()["round"] == str(written["round"]) == str(coordinator.round + 1)
+        moments = [n for n in file.keys() if n.startswith("exp_avg_sq.")]  # noqa: SIM118
+        assert any(bool(file.get_tensor(name).any()) for name in moments)
+    last_loss = coordinator.rounds()[-1]["loss"]
+
+    early = swarm.add("early")  # a volunteer is there before the organiser, with a fresh model
+    wait_for("wait", lambda: early.activity() == "waiting", 60)
+    coordinator.start()
+    wait_for("next round", lambda: coordinator.round >= written["round"], 60)
+    following = next(v for v in coordinator.rounds() if v["round"] == written["round"])
+    assert following["loss"] < last_loss * 1.05
+    assert min(v["round"] for v in early.rounds()) >= written["round"]
+
+
+def refused(swarm: Swarm, name: str, **claims) -> Member:
+    """Starts a peer whose passport has these changes; it keeps trying, and never gets in."""
+    folder = swarm.folder / name
+    folder.mkdir()
+    authority = claims.pop("authority", swarm.authority)
+    good = {
+        "user": name,
+        "device": name,
+        "peer_key": load_or_make(folder / FILENAME).public_text,
+        "collaboration": swarm.recipe.collaboration,
+        "expires_at": time.time() + 3600,
+    }
+    passport = sign(Claims(**{**good, **claims}), authority)
+    return swarm.add(name, passport=passport.model_dump())
+
+
+def test_a_peer_without_a_valid_passport_is_refused_by_the_dht(swarm: Swarm, tmp_path):
+    coordinator = swarm.open()
+    other_key = load_or_make(tmp_path / "other.key").public_text
+    strangers = [
+        refused(swarm, "forged", authority=make_authority(tmp_path / "forger.pem")),
+        refused(swarm, "expired", expires_at=time.time() - 10),
+        refused(swarm, "borrowed", peer_key=other_key),
+        refused(swarm, "elsewhere", collaboration="another"),
+    ]
+    for stranger in strangers:
+        wait_for(f"refusal of {stranger.name}", lambda s=stranger: s.activity() == "waiting", 60)
+        assert "does not answer" in stranger.said("progress")[-1]["reason"]
+    assert coordinator.said("progress")[-1]["reason"] == "no peer is training yet"
+    for stranger in strangers:
+        assert stranger.stop() == "stopped"
+        assert stranger.said("receipt") == []
+
+
+def test_a_peer_leaves_within_twenty_seconds_whatever_it_does(swarm: Swarm):
+    swarm.open()
+    peer = swarm.add("a")
+    for moment in ("starting", "training"):
+        wait_for(moment, lambda wanted=moment: peer.activity() == wanted)
+        began = time.monotonic()
+        assert peer.stop() == "stopped"
+        assert time.monotonic() - began < 20
+        assert "Traceback" not in peer.log()
+        (peer.folder / "said.jsonl").unlink()
+        peer.start()
+
+
+def processor_seconds(member: Member) -> float:
+    times = [process.cpu_times() for process in member.tree()]
+    return sum(t.user + t.system for t in times)
+
+
+def test_a_waiting_swarm_is_nearly_idle(swarm: Swarm):
+    """Paused peers and their coordinator; the figure itself is the benchmark's business."""
+    from trainer.wire import Wish
+
+    coordinator = swarm.open()
+    peer = swarm.add("a")
+    wait_for("a round", lambda: peer.round >= 0)
+    for member in (peer, coordinator):
+        member.wish(Wish.PAUSE, "a break")
+        wait_for("pause", lambda m=member: m.activity() == "paused")
+    psutil.cpu_percent()
+    before, began = processor_seconds(peer), time.monotonic()
+    wait_for("some seconds", lambda: time.monotonic() - began > 12)
+    share = (processor_seconds(peer) - before) / (time.monotonic() - began)
+    print(json.dumps({"paused_share_of_a_core": round(share, 4)}))
+    assert share < 0.05
