@@ -17,7 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 NOBODY = 65534
 START_S = 60.0
@@ -86,8 +85,9 @@ def main(command: list[str]) -> int:
         )
     try:
         wait_until_ready(folder, server)
-        url = f"postgres://postgres@{quote(str(folder), safe='')}/postgres"
-        return subprocess.run(command, env={**os.environ, "DATABASE_URL": url}).returncode
+        # django-environ reads a socket folder only in this form, which has no place for the user.
+        url = {"DATABASE_URL": f"postgres:///{folder}/postgres", "PGUSER": "postgres"}
+        return subprocess.run(command, env={**os.environ, **url}).returncode
     finally:
         server.send_signal(signal.SIGINT)  # PostgreSQL's "fast" shutdown
         server.wait(30)
