@@ -20,7 +20,7 @@ HEALTHY_AFTER_S = 30.0
 STOP_S = 10.0
 LAST_LINES_S = 1.0
 PROBE_EVERY_S = 0.05
-LOOK_EVERY_S = 0.1
+LONGEST_LINE_BYTES = 1 << 20
 LOG_BYTES = 5_000_000
 
 Probe = Callable[[], Awaitable[bool]]
@@ -38,13 +38,6 @@ def log_file(path: Path) -> logging.Logger:
     logger = logging.Logger(path.stem)
     logger.addHandler(handler)
     return logger
-
-
-async def end_of(process: asyncio.subprocess.Process) -> int:
-    """Its exit code. Unlike `process.wait()`, this does not wait for others that hold its pipe."""
-    while process.returncode is None:
-        await asyncio.sleep(LOOK_EVERY_S)
-    return process.returncode
 
 
 class Program:
@@ -68,6 +61,7 @@ class Program:
         self.restarts = 0
         self._ready, self._nice, self._again = ready, nice, again
         self._log = log_file(log)
+        self._outputs: set[asyncio.Task[None]] = set()
         self._process: asyncio.subprocess.Process | None = None
 
     async def keep_running(self, stopping: asyncio.Event) -> None:
@@ -90,24 +84,31 @@ class Program:
             delay = min(delay * 2, LONGEST_DELAY_S)
 
     async def _live_once(self) -> int:
+        """The exit code of one life.
+
+        The pipe is our own, because programs of a killed program may hold it on: asyncio's would
+        keep us waiting for them, and closing it would break what they write at their end.
+        """
+        read_end, write_end = os.pipe()
         self._process = process = await asyncio.create_subprocess_exec(
             *self.command,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=write_end,
             stderr=asyncio.subprocess.STDOUT,
             env=self.env,
             start_new_session=True,
             preexec_fn=self._before_exec,
-            limit=1 << 20,
         )
-        assert process.stdout is not None
-        output = asyncio.create_task(self._copy_output(process.stdout))
+        os.close(write_end)
+        output = asyncio.create_task(self._copy_output(read_end))
+        self._outputs.add(output)
+        output.add_done_callback(self._outputs.discard)
         probing = asyncio.create_task(self._probe_until_ready())
-        code = await end_of(process)
+        code = await process.wait()
         probing.cancel()
         self.is_ready.clear()
         self.kill_group()  # what it started in its group and did not stop
-        await asyncio.wait({output}, timeout=LAST_LINES_S)  # others may hold the pipe: read on
+        await asyncio.wait({output}, timeout=LAST_LINES_S)
         return code
 
     def _before_exec(self) -> None:
@@ -115,16 +116,23 @@ class Program:
         if self._nice:
             os.nice(self._nice)
 
-    async def _copy_output(self, stream: asyncio.StreamReader) -> None:
-        while True:
-            try:
-                line = await stream.readline()
-            except ValueError:  # longer than the limit; the reader has dropped it
-                continue
-            if not line:
-                return
-            if text := line.decode(errors="replace").rstrip():
-                self.note(text)
+    async def _copy_output(self, read_end: int) -> None:
+        reader = asyncio.StreamReader(limit=LONGEST_LINE_BYTES)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb")
+        )
+        try:
+            while True:
+                try:
+                    line = await reader.readline()
+                except ValueError:  # longer than the limit; the reader has dropped it
+                    continue
+                if not line:
+                    return
+                if text := line.decode(errors="replace").rstrip():
+                    self.note(text)
+        finally:
+            transport.close()
 
     async def _probe_until_ready(self) -> None:
         while self._ready is not None and not await self._ready():
@@ -143,11 +151,11 @@ class Program:
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            await asyncio.wait_for(end_of(process), STOP_S)
+            await asyncio.wait_for(process.wait(), STOP_S)
         except TimeoutError:
             self.note(f"did not stop within {STOP_S:.0f} s: killed")
         self.kill_group()
-        await end_of(process)
+        await process.wait()
 
     def kill_group(self) -> None:
         if self._process is not None:

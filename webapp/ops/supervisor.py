@@ -20,7 +20,6 @@ from webapp.ops import demo, organiser, programs, static_files, volunteer
 from webapp.ops.program import Program, say
 
 READY_S = 120.0
-CLOSE_PIPES_S = 0.05  # asyncio closes them in its next turns
 # Peers still report to the site while they end; everything needs the broker.
 STOP_ORDER = (("volunteer", "coordinator"), ("web", "worker"), ("valkey",))
 Result = TypeVar("Result")
@@ -140,6 +139,5 @@ class Supervisor:
             ending = [program for program in self.programs if program.name in names]
             await asyncio.gather(*(program.stop() for program in ending))
         await asyncio.gather(*self._keepers, return_exceptions=True)
-        await asyncio.sleep(CLOSE_PIPES_S)
         say("up", f"stopped in {time.monotonic() - began:.1f} s")
         sys.stdout.flush()
