@@ -7,10 +7,11 @@ wins) and numbered `Report`s, which it repeats until an `Ack` covers them. The s
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from trainer.words import Activity, LeaveCause, Outcome, Role, Wish
 
 WIRE_VERSION = 1
 OLDEST_WIRE_VERSION = 1
@@ -28,25 +29,6 @@ class Message(BaseModel):
     """Base of all messages: frozen, no unknown keys, no NaN and no infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Activity(StrEnum):
-    """What an agent is doing now; every value but `training` is shown with its reason."""
-
-    STARTING = "starting"
-    CATCHING_UP = "catching_up"
-    TRAINING = "training"
-    MATCHMAKING = "matchmaking"
-    AVERAGING = "averaging"
-    WAITING = "waiting"
-    PAUSED = "paused"
-    LEAVING = "leaving"
-
-
-class Role(StrEnum):
-    PEER = "peer"
-    SENDER = "sender"  # client mode: sends, is not reachable
-    COORDINATOR = "coordinator"
 
 
 class Machine(Message):
@@ -88,13 +70,6 @@ class Progress(Message):
     swarm_samples: Count = 0
     activity: Activity
     reason: Line = ""
-
-
-class Outcome(StrEnum):
-    CLEAN = "clean"
-    PARTIAL = "partial"
-    ALONE = "alone"
-    FAILED = "failed"
 
 
 class VerdictSummary(Message):
@@ -165,16 +140,6 @@ class SwarmOpened(Message):
     addresses: tuple[Line, ...] = Field(max_length=16)
 
 
-class LeaveCause(StrEnum):
-    STOPPED = "stopped"  # Ctrl-C, SIGTERM
-    FINISHED = "finished"  # the collaboration ended
-    BANNED = "banned"
-    REVOKED = "revoked"
-    FAILED = "failed"
-    LOST = "lost"  # written by the site only
-    REPLACED = "replaced"  # written by the site only: the device started again
-
-
 class Bye(Message):
     kind: Literal["bye"] = "bye"
     cause: LeaveCause
@@ -197,13 +162,6 @@ class Report(Message):
 
 
 # ---------------------------------------------------------------- site to agent
-class Wish(StrEnum):
-    RUN = "run"
-    PAUSE = "pause"
-    FINISH = "finish"
-    STOP = "stop"
-
-
 class Control(Message):
     """What the site wants of the agent now, and why, in words for its screen."""
 
@@ -259,7 +217,9 @@ def read_from_site(text: str | bytes) -> Welcome | Ack | Control | Refused:
 def version_problem(version: int) -> str | None:
     """Why an agent of this wire version cannot take part, in words, or None."""
     if version < OLDEST_WIRE_VERSION:
-        return f"This agent speaks version {version}; the site needs at least {OLDEST_WIRE_VERSION}."
+        return (
+            f"This agent speaks version {version}; the site needs at least {OLDEST_WIRE_VERSION}."
+        )
     if version > WIRE_VERSION:
         return f"This agent speaks version {version}; the site knows up to {WIRE_VERSION}."
     return None

@@ -125,7 +125,7 @@ else:
 
 # A unix socket's path must stay under 108 bytes, so it cannot live in DATA_DIR.
 _place = hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:8]
-RUN_DIR = Path(env.str("RUN_DIR", default=f"/tmp/potluck-{os.getuid()}-{_place}"))
+RUN_DIR = Path(env.str("RUN_DIR", default=f"/tmp/potluck-{os.getuid()}-{_place}"))  # noqa: S108
 VALKEY_URL = env.str("VALKEY_URL", default="")
 VALKEY_SOCKET = RUN_DIR / "valkey.sock"
 _valkey = VALKEY_URL or f"unix://{VALKEY_SOCKET}"
@@ -186,7 +186,9 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if SITE_URL.startswith("https") else "ht
 ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 SOCIALACCOUNT_PROVIDERS = {
-    provider: {"APPS": [{"client_id": env.str(f"{prefix}_ID"), "secret": env.str(f"{prefix}_SECRET")}]}
+    provider: {
+        "APPS": [{"client_id": env.str(f"{prefix}_ID"), "secret": env.str(f"{prefix}_SECRET")}]
+    }
     for provider, prefix in (("github", "GITHUB_LOGIN"), ("google", "GOOGLE_LOGIN"))
     if env.str(f"{prefix}_ID", default="")
 }

@@ -1,0 +1,48 @@
+"""The fixed words of the wire: states, roles, outcomes, causes and wishes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Activity(StrEnum):
+    """What an agent is doing now; every value but `training` is shown with its reason."""
+
+    STARTING = "starting"
+    CATCHING_UP = "catching_up"
+    TRAINING = "training"
+    MATCHMAKING = "matchmaking"
+    AVERAGING = "averaging"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    LEAVING = "leaving"
+
+
+class Role(StrEnum):
+    PEER = "peer"
+    SENDER = "sender"  # client mode: sends, is not reachable
+    COORDINATOR = "coordinator"
+
+
+class Outcome(StrEnum):
+    CLEAN = "clean"
+    PARTIAL = "partial"
+    ALONE = "alone"
+    FAILED = "failed"
+
+
+class LeaveCause(StrEnum):
+    STOPPED = "stopped"  # Ctrl-C, SIGTERM
+    FINISHED = "finished"  # the collaboration ended
+    BANNED = "banned"
+    REVOKED = "revoked"
+    FAILED = "failed"
+    LOST = "lost"  # written by the site only
+    REPLACED = "replaced"  # written by the site only: the device started again
+
+
+class Wish(StrEnum):
+    RUN = "run"
+    PAUSE = "pause"
+    FINISH = "finish"
+    STOP = "stop"
