@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -40,6 +41,8 @@ class Web:
 @contextmanager
 def site() -> Iterator[None]:
     """Sets Django up in this process on a new SQLite database, with a Valkey beside it."""
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # thousands of sockets
     with tempfile.TemporaryDirectory(prefix="potluck-bench-") as folder:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "webapp.settings",

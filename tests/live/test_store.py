@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 
 import pytest
-from django.db import OperationalError
+from asgiref.sync import sync_to_async
+from django.db import OperationalError, connection, transaction
 
 from tests.factories import make_collaboration, make_device, make_session
 from tests.live.agents import Agent, eventually, receipt, verdict
@@ -20,8 +22,10 @@ from trainer.wire import (
     SwarmOpened,
 )
 from webapp.artifacts.storage import checkpoint_folder
+from webapp.collaborations import finish_rules
 from webapp.collaborations.services import coordinator_device
 from webapp.credit.models import Receipt
+from webapp.devices.models import Session
 from webapp.live import writer
 from webapp.live.models import Event, RoundRecord
 from webapp.live.store import store
@@ -122,9 +126,7 @@ def test_a_checkpoint_is_taken_over_and_a_false_one_becomes_a_warning(coordinato
     assert whats == ["checkpoint", "warning"]
 
 
-def test_a_rule_that_holds_finishes_the_collaboration(db, alice, monkeypatch):
-    from webapp.collaborations import finish_rules
-
+def test_a_rule_that_holds_finishes_the_collaboration(alice):
     collaboration = make_collaboration("short", finish=Finish(rounds=2))
     session = make_session(make_device(alice)[0], collaboration)
     for moved in store(numbered(session, receipt(1), receipt(2))).moved:
@@ -151,7 +153,37 @@ def test_rounds_kept_on_a_device_while_the_site_was_down_keep_their_times(member
     assert RoundRecord.objects.get().at.timestamp() == pytest.approx(ago, abs=0.001)
 
 
-async def test_b11_while_the_database_is_locked_reports_wait_and_none_is_lost(
+async def test_b11_while_another_process_holds_the_lock_reports_wait_and_none_is_lost(
+    live, alice, collaboration
+):
+    agent = Agent(await _token(alice))
+    await agent.join()
+    is_held, may_go = threading.Event(), threading.Event()
+
+    def hold_the_lock():
+        with transaction.atomic():
+            list(Session.objects.select_for_update())
+            is_held.set()
+            may_go.wait(30)
+        connection.close()
+
+    holder = threading.Thread(target=hold_the_lock)
+    holder.start()
+    try:
+        await eventually(is_held.is_set)
+        for seq in range(1, 51):
+            await agent.report(seq, receipt(seq))
+        await agent.train(51, samples=16, loss=4.5)  # the live page does not wait for the database
+        await eventually(lambda: live.rooms["demo"].board.snapshot(time.time())["samples"] == 16)
+        assert await Receipt.objects.acount() == 0
+    finally:
+        may_go.set()
+        holder.join()
+    await agent.acked(50)
+    assert await Receipt.objects.acount() == 50
+
+
+async def test_b11_while_the_database_refuses_reports_wait_and_none_is_lost(
     live, alice, collaboration, monkeypatch
 ):
     tries = []
@@ -197,6 +229,4 @@ async def test_a_report_that_cannot_be_stored_holds_up_only_its_own_session(
 
 
 async def _token(user):
-    from asgiref.sync import sync_to_async
-
     return (await sync_to_async(make_device)(user))[1]

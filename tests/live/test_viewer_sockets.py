@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings as django_settings
 from django.test import Client
 
-from tests.factories import make_device
+from tests.factories import make_collaboration, make_device
 from tests.live.agents import ORIGIN, Agent, Viewer, receipt
 from webapp.accounts.services import set_listed
 from webapp.collaborations import services as collaborations
 from webapp.live import selectors, viewer_sockets
+from webapp.live.mailbox import Mailbox
 
 
 @pytest.fixture
@@ -85,8 +88,6 @@ async def test_two_browsers_and_the_api_see_the_same_numbers(live, token, collab
 
 
 async def test_a_viewer_that_reads_slowly_is_sent_a_snapshot_instead_of_a_gap(live, token):
-    from webapp.live.mailbox import Mailbox
-
     slow = Mailbox()
     await live.enter("demo", slow)
     room = live.rooms["demo"]
@@ -122,6 +123,19 @@ async def test_the_state_and_its_reason_reach_viewers_at_once(live, collaboratio
 
 async def test_without_such_a_collaboration_the_socket_is_closed_politely(live):
     viewer = Viewer("/ws/c/nowhere/")
+    assert await viewer.connect()
+    assert await viewer.close_code() == 4404
+
+
+async def test_a_draft_has_no_public_socket_even_while_its_devices_are_there(live, olga):
+    draft = await sync_to_async(make_collaboration)("draft", state="draft")
+    _, token = await sync_to_async(make_device)(olga)
+    agent = Agent(token)
+    await agent.join(draft.slug)
+    async with asyncio.timeout(15):
+        while live.rooms["draft"].facts is None:
+            await asyncio.sleep(0.01)
+    viewer = Viewer("/ws/c/draft/")
     assert await viewer.connect()
     assert await viewer.close_code() == 4404
 

@@ -50,6 +50,7 @@ from collections.abc import Coroutine
 from typing import Any, Protocol
 from uuid import UUID
 
+from webapp.collaborations.models import Collaboration, State
 from webapp.collaborations.selectors import collaboration_by_slug
 from webapp.live import beat
 from webapp.live.board import Standing
@@ -57,9 +58,8 @@ from webapp.live.exchange import Exchange, unpack
 from webapp.live.facts import Facts, read_facts
 from webapp.live.mailbox import Mailbox, PrivateMailbox
 from webapp.live.minutes import MinuteMeans
-from webapp.live.models import Event
-from webapp.live.public import public_event
 from webapp.live.rooms import Room, as_text
+from webapp.live.services import Told
 from webapp.live.store import Stored
 from webapp.live.threads import in_thread
 from webapp.live.writer import Writer
@@ -133,6 +133,8 @@ class Hub:
             facts = await in_thread(_read, slug)
             room = self._room(slug)
             room.facts = room.facts or facts
+        if room.facts.shown["state"] == State.DRAFT:  # its devices may have made the room
+            raise Collaboration.DoesNotExist
         mailbox.offer(as_text(room.snapshot(time.time()) or {}))
         room.viewers.add(mailbox)
 
@@ -176,10 +178,10 @@ class Hub:
         """Takes the newest standing of one of this process's agents."""
         self._room(slug).board.update(standing)
 
-    def tell_event(self, slug: str, event: Event | None) -> None:
+    def tell_event(self, slug: str, event: Told | None) -> None:
         """Shows an event to the viewers of this and all other processes."""
         if event is not None:
-            self._tell(slug, [], [public_event(event)])
+            self._tell(slug, [], [event])
 
     def _note_stored(self, stored: Stored) -> None:
         for slug, news in stored.news.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -33,15 +34,16 @@ def add_event(
 
 
 def tell(event: Event) -> None:
-    """Shows an event to all viewers once it is committed; for processes that have no hub."""
+    """Shows an event to all viewers once it is committed; for code that has no hub at hand."""
     slug = event.collaboration.slug
     push(HUB_GROUP, {"type": "hub.news", "slug": slug, "events": [public_event(event)]})
 
 
+Told = dict[str, Any]  # an event as viewers get it, made here because making it may read rows
+
+
 @transaction.atomic
-def join(
-    device: Device, collaboration: Collaboration, hello: Hello
-) -> tuple[Session, Event | None]:
+def join(device: Device, collaboration: Collaboration, hello: Hello) -> tuple[Session, Told | None]:
     """Opens the session that an agent names; a reconnect is no event. Raises UserError."""
     known = Session.objects.filter(pk=hello.session).first()
     was_open = known is not None and known.ended_at is None
@@ -51,21 +53,21 @@ def join(
     if was_open or session.ended_at is not None or hello.role == Role.COORDINATOR:
         return session, None
     text = "came back" if known else "joined"
-    return session, add_event(collaboration, Event.What.JOINED, text, device)
+    return session, public_event(add_event(collaboration, Event.What.JOINED, text, device))
 
 
 @transaction.atomic
-def leave(session: Session, cause: LeaveCause, reason: str = "") -> Event | None:
+def leave(session: Session, cause: LeaveCause, reason: str = "") -> Told | None:
     """Ends a session; its event, or None where it had ended before or is a coordinator's."""
     if not close_session(session, cause=cause, reason=reason) or session.role == Role.COORDINATOR:
         return None
     what = Event.What.LOST if cause == LeaveCause.LOST else Event.What.LEFT
     text = f"{what}: {reason}" if reason else str(what)
-    return add_event(session.collaboration, what, text, session.device)
+    return public_event(add_event(session.collaboration, what, text, session.device))
 
 
 @transaction.atomic
-def lose(session_id: UUID, *, cut_at: datetime, reason: str) -> Event | None:
+def lose(session_id: UUID, *, cut_at: datetime, reason: str) -> Told | None:
     """Marks a session lost, unless it gave a sign of life after its connection was cut."""
     session = (
         Session.objects.select_related("collaboration", "device__owner")

@@ -33,7 +33,7 @@ from webapp.live.facts import APPLIED
 from webapp.live.models import Event, RoundRecord
 from webapp.live.public import public_event, public_round
 from webapp.live.records import Witnessed, record_rounds, site_time, story
-from webapp.live.services import add_event, leave
+from webapp.live.services import Told, add_event, leave
 
 Item = tuple[UUID, Report]
 
@@ -71,8 +71,8 @@ def store(items: Sequence[Item]) -> Stored:
         for collaboration, reports in _by_collaboration(fresh).items():
             _store_rounds(collaboration, reports, stored)
             for session, report in reports:
-                if event := _store_other(session, report, refused):
-                    stored.news[collaboration.slug].events.append(public_event(event))
+                if told := _store_other(session, report, refused):
+                    stored.news[collaboration.slug].events.append(told)
         stored.seqs = {pk: session.stored_seq for pk, session in sessions.items()}
     return stored
 
@@ -157,7 +157,7 @@ def _keep_held_out(
 
 def _store_other(
     session: Session, report: Report, refused: dict[tuple[UUID, int], str]
-) -> Event | None:
+) -> Told | None:
     collaboration, body = session.collaboration, report.body
     if isinstance(body, Bye):
         return leave(session, body.cause, body.reason)
@@ -167,9 +167,9 @@ def _store_other(
         note_swarm(collaboration, addresses=body.addresses)
     if isinstance(body, CheckpointWritten):
         if why := refused.get((session.pk, report.seq)):
-            return add_event(collaboration, Event.What.WARNING, why)
+            return public_event(add_event(collaboration, Event.What.WARNING, why))
         text = f"Checkpoint of round {body.round} is ready."
-        return add_event(collaboration, Event.What.CHECKPOINT, text)
+        return public_event(add_event(collaboration, Event.What.CHECKPOINT, text))
     return None
 
 
