@@ -17,7 +17,9 @@ _number = itertools.count(1)
 
 def make_user(name: str = "", **fields: object) -> User:
     name = name or f"person-{next(_number)}"
-    return User.objects.create_user(f"{name}@example.org", "right horse battery", name=name, **fields)
+    return User.objects.create_user(
+        f"{name}@example.org", "right horse battery", name=name, **fields
+    )
 
 
 def make_file(content: bytes = b"{}", filename: str = "file.json") -> File:

@@ -66,7 +66,8 @@ def test_the_import_contracts_hold():
 )
 def test_web_processes_never_load_torch(entry):
     check = (
-        f"import os, sys; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'tests.settings'); {entry};"
+        "import os, sys; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'tests.settings');"
+        f"{entry};"
         "print([m for m in ('torch', 'hivemind', 'transformers') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -14,7 +14,9 @@ DOCS = ROOT / "docs"
 @pytest.mark.parametrize("source", ["trainer", "site", "dev", "data"])
 def test_every_direct_dependency_has_its_reason(source):
     lines = (ROOT / "requirements" / f"{source}.in").read_text().splitlines()
-    names = [re.split(r"[\[<>=~]", line)[0].strip() for line in lines if re.match(r"[A-Za-z]", line)]
+    names = [
+        re.split(r"[\[<>=~]", line)[0].strip() for line in lines if re.match(r"[A-Za-z]", line)
+    ]
     table = "\n".join(
         line for line in (DOCS / "dependencies.md").read_text().splitlines() if line.startswith("|")
     )

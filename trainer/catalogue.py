@@ -1,4 +1,4 @@
-"""Finds plug-in files: every module in a folder that defines PLUGIN is offered under its file name."""
+"""Finds plug-ins: every module in a folder that defines PLUGIN is offered under its file name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def choices(folder: str) -> list[tuple[str, str]]:
 
 
 def create(folder: str, choice: Choice) -> Any:
-    """The plug-in, made with its checked parameters. Raises ValueError on an unknown name or value."""
+    """The plug-in with its checked parameters. ValueError on an unknown name or value."""
     known = plugins(folder)
     if choice.name not in known:
         raise ValueError(f"{choice.name!r} is not in {folder}: choose one of {', '.join(known)}")
@@ -37,6 +37,6 @@ def create(folder: str, choice: Choice) -> Any:
 
 
 def check(recipe: Recipe) -> None:
-    """Raises ValueError when a plug-in or one of its parameters does not exist or is out of range."""
+    """Raises ValueError when a plug-in or a parameter does not exist or is out of range."""
     create("families", recipe.family)
     create("strategies", recipe.strategy)

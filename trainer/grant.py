@@ -1,4 +1,4 @@
-"""What a device gets over HTTP before it opens its websocket: a token, then the right to take part."""
+"""What a device gets over HTTP before its websocket: a token, then the right to take part."""
 
 from __future__ import annotations
 

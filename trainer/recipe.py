@@ -1,4 +1,4 @@
-"""The recipe: all that a peer must know to take part. Frozen; its hash is part of the swarm's name."""
+"""The recipe: all a peer must know to take part. Frozen; its hash is in the swarm's name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tokenizer(Part):
 
 
 class Text(Part):
-    """Where the text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path.
+    """Where text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path.
 
     One document a line (JSONL with a `text` key, or plain text).
     """
@@ -73,7 +73,9 @@ class Round(Part):
     """One optimizer step of the swarm. Samples are sequences of `Recipe.sequence_length` tokens."""
 
     target_samples: int = Field(256, ge=1, le=10**8)
-    deadline_s: float = Field(60.0, ge=2, le=86_400, description="A round ends by then in any case.")
+    deadline_s: float = Field(
+        60.0, ge=2, le=86_400, description="A round ends by then in any case."
+    )
     matchmaking_s: float = Field(3.0, ge=1, le=120)
     averaging_s: float = Field(60.0, ge=5, le=3600, description="Longest all-reduce.")
     checkpoint_every: int = Field(20, ge=1)
