@@ -1,4 +1,4 @@
-"""The personal launcher: one shared zip application, and per download a small configuration in it."""
+"""The personal launcher: one shared zip application with a small configuration per download."""
 
 from __future__ import annotations
 

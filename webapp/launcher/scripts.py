@@ -29,7 +29,7 @@ Type=Application
 Name=Potluck
 Comment=Lend this computer
 Terminal=true
-Exec=sh -c 'cd "$(dirname "$1")" && python3 potluck.pyz; echo; read -p "Press Enter to close. " answer' sh %k
+Exec=sh -c 'cd "$(dirname "$1")"; python3 potluck.pyz; read -p "Enter closes. " answer' sh %k
 """
 MACOS_STARTER = """\
 #!/bin/sh
