@@ -82,6 +82,13 @@ async def test_odd_ranges(async_client, artifact):
     assert answer.status_code == 304
 
 
+@pytest.mark.django_db(transaction=True)
+async def test_a_look_at_the_head_names_the_size(async_client, artifact):
+    answer = await async_client.head(f"/artifacts/{artifact.sha256}/{artifact.filename}")
+    assert (answer.status_code, answer["Content-Length"]) == (200, str(len(CONTENT)))
+    assert answer.content == b""
+
+
 def test_unknown_files_and_names_are_not_found(client, artifact):
     for path in (
         f"/artifacts/{'0' * 64}/{artifact.filename}",

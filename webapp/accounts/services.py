@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 
 from webapp.accounts.models import User
@@ -45,6 +47,9 @@ def delete_account(user: User) -> None:
         )
     record(actor=None, action="account.deleted", subject=user)
     _tell_agents(user)
+    LogEntry.objects.filter(  # the admin's own log keeps names in clear
+        content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
+    ).delete()
     user.delete()
 
 

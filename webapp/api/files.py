@@ -47,10 +47,11 @@ def send_file(request: HttpRequest, path: Path, *, filename: str, etag: str) -> 
         answer = HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
         return _labelled(answer, quoted)
     start, end = part or (0, size)
-    body = [] if request.method == "HEAD" else _pieces(path, start, end)
-    answer = StreamingHttpResponse(
-        body, status=206 if part else 200, content_type="application/octet-stream"
-    )
+    answer: HttpResponseBase = HttpResponse()
+    if request.method != "HEAD":
+        answer = StreamingHttpResponse(_pieces(path, start, end))
+    answer.status_code = 206 if part else 200
+    answer["Content-Type"] = "application/octet-stream"
     answer["Content-Length"] = str(end - start)
     answer["Content-Disposition"] = f'attachment; filename="{filename}"'
     if part:

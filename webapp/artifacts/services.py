@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 from django.db import transaction
@@ -93,4 +94,4 @@ def _retire_old(collaboration: Collaboration) -> None:
     for old in collaboration.checkpoints.select_related("artifact")[KEPT_CHECKPOINTS:]:
         relative = old.artifact.path
         old.artifact.delete()  # its checkpoint row goes with it
-        transaction.on_commit(lambda relative=relative: storage.forget(relative))
+        transaction.on_commit(partial(storage.forget, relative))

@@ -66,7 +66,7 @@ class CollaborationForm(forms.Form):
 
     def __init__(self, *args: Any, tokenizers: Any, texts: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.files = {str(file.sha256): file for file in [*tokenizers, *texts]}
+        self.artifacts: dict[str, Any] = {str(file.sha256): file for file in [*tokenizers, *texts]}
         self.recipe: Recipe | None = None
         titles = [(file.sha256, str(file)) for file in texts]
         self.fields["tokenizer"].choices = [(file.sha256, str(file)) for file in tokenizers]
@@ -124,8 +124,8 @@ class CollaborationForm(forms.Form):
     def _recipe(self, cleaned: dict[str, Any], slug: str) -> Recipe:
         texts = [self._text(sha256) for sha256 in cleaned["texts"]]
         if cleaned["text_url"]:
-            texts.append({"kind": "http", "url": cleaned["text_url"]})
-        tokenizer = self.files[cleaned["tokenizer"]]
+            texts.append(Text(kind="http", url=cleaned["text_url"]))
+        tokenizer = self.artifacts[cleaned["tokenizer"]]
         recipe = Recipe.model_validate(
             {
                 "collaboration": slug,
@@ -146,7 +146,7 @@ class CollaborationForm(forms.Form):
         return Choice(name=name, params=values_of(cleaned, f"{of}__{name}"))
 
     def _text(self, sha256: str) -> Text:
-        file = self.files[sha256]
+        file = self.artifacts[sha256]
         return Text(kind="site", file=_file(file), credit=file.credit)
 
     def _check_plugin(self, folder: str, choice: Choice) -> None:

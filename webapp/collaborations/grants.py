@@ -25,7 +25,7 @@ def join_grant(
     *,
     checkpoint: Checkpoint | None = None,
 ) -> JoinGrant:
-    """Raises UserError, kind `update`, `revoked`, `banned`, `wait` (no swarm yet) or none (state)."""
+    """Raises UserError: kind `update`, `revoked`, `banned`, `wait` (no swarm) or none (state)."""
     passport = renew_passport(device, collaboration, request)
     opens_the_swarm = is_system(device.owner)
     if not (collaboration.bootstrap or opens_the_swarm):

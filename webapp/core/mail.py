@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from smtplib import SMTPException
 from typing import Any
 
@@ -25,8 +26,7 @@ class QueuedBackend(BaseEmailBackend):
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         for message in email_messages:
-            fields = _packed(message)
-            transaction.on_commit(lambda fields=fields: deliver.delay(uuid.uuid4().hex, fields))
+            transaction.on_commit(partial(deliver.delay, uuid.uuid4().hex, _packed(message)))
         return len(email_messages)
 
 
