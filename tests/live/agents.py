@@ -11,6 +11,8 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
+from django.conf import settings
+from django.test import Client
 
 from trainer.wire import (
     WIRE_VERSION,
@@ -20,6 +22,7 @@ from trainer.wire import (
     Hello,
     Progress,
     Receipt,
+    Refused,
     Report,
     VerdictSummary,
     Welcome,
@@ -54,6 +57,12 @@ def receipt(round_: int, *, samples: int = 64, **fields: Any) -> Receipt:
         compute_s=1.0,
         verdict=verdict(round_, **fields),
     )
+
+
+def cookie_of(client: Client) -> str:
+    """The Cookie header of a test client that is logged in."""
+    name = settings.SESSION_COOKIE_NAME
+    return f"{name}={client.cookies[name].value}"
 
 
 class Talker:
@@ -120,6 +129,13 @@ class Agent(Talker):
 
     async def hear(self) -> Any:
         return read_from_site(await self.text())
+
+    async def refusal(self) -> Refused:
+        """The site's word that it will not have this agent; then it closes."""
+        message = await self.hear()
+        assert isinstance(message, Refused), message
+        await self.close_code()
+        return message
 
     async def report(self, seq: int, body: Body) -> None:
         await self.say(Report(seq=seq, at=time.time(), body=body))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
+from tests.factories import make_device
 from webapp.live import beat
 from webapp.live.hub import hub
 
@@ -16,3 +18,17 @@ async def live(transactional_db, monkeypatch):
     hub.start()
     yield hub
     await hub.stop()
+
+
+@pytest.fixture
+def token(transactional_db, alice, collaboration):
+    """Of a device of alice's."""
+    return make_device(alice)[1]
+
+
+@pytest.fixture
+def browser(alice):
+    """A test client in which alice is logged in."""
+    client = Client()
+    client.force_login(alice)
+    return client

@@ -6,7 +6,6 @@ import asyncio
 import uuid
 from datetime import timedelta
 
-import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
@@ -17,11 +16,6 @@ from webapp.live.hub import Hub
 from webapp.live.mailbox import Mailbox
 from webapp.live.models import Event
 from webapp.live.tasks import close_dead_sessions
-
-
-@pytest.fixture
-def token(alice, collaboration):
-    return make_device(alice)[1]
 
 
 async def until(condition):

@@ -4,34 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from asgiref.sync import sync_to_async
-from django.conf import settings as django_settings
 from django.test import Client
 
 from tests.factories import make_collaboration, make_device
-from tests.live.agents import ORIGIN, Agent, Viewer, receipt
+from tests.live.agents import Agent, Viewer, cookie_of, receipt
 from webapp.accounts.services import set_listed
 from webapp.collaborations import services as collaborations
 from webapp.live import selectors, viewer_sockets
 from webapp.live.mailbox import Mailbox
-
-
-@pytest.fixture
-def token(alice, collaboration):
-    return make_device(alice)[1]
-
-
-@pytest.fixture
-def browser(alice):
-    client = Client()
-    client.force_login(alice)
-    return client
-
-
-def cookie_of(client: Client) -> str:
-    name = django_settings.SESSION_COOKIE_NAME
-    return f"{name}={client.cookies[name].value}"
 
 
 async def test_a_viewer_gets_a_snapshot_and_then_frames_that_extend_it(live, token):
@@ -199,55 +180,3 @@ async def test_a_person_who_was_shut_out_stops_receiving(live, browser, alice, m
     alice.is_active = False
     await alice.asave()
     assert await tab.close_code() == 4401
-
-
-@pytest.mark.parametrize("path", ["/ws/me/", "/ws/c/demo/"])
-@pytest.mark.parametrize(
-    "origin",
-    [
-        "",
-        "null",
-        "https://evil.example",
-        "http://testserver:8443",
-        "https://testserver",
-        "http://testserver.evil.test",
-        "http://eviltestserver",
-        "http://evil@testserver",
-    ],
-)
-async def test_b06_a_browsers_socket_with_a_cookie_is_refused_from_elsewhere(
-    live, browser, collaboration, path, origin
-):
-    assert not await Viewer(path, cookie_of(browser), origin=origin).connect()
-
-
-@pytest.mark.parametrize("origin", [ORIGIN, "http://testserver:80", "http://localhost"])
-async def test_b06_a_browsers_socket_is_open_to_the_sites_own_pages(
-    live, browser, collaboration, origin
-):
-    assert await Viewer("/ws/me/", cookie_of(browser), origin=origin).connect()
-
-
-async def test_b06_behind_a_proxy_the_configured_address_decides_not_the_host_header(
-    live, collaboration, settings
-):
-    settings.SITE_URL = "https://potluck.example"
-    settings.ALLOWED_HOSTS = ["potluck.example"]
-    viewer = Viewer(origin="https://potluck.example")
-    viewer.scope["headers"].append((b"host", b"10.0.0.7:8000"))
-    assert await viewer.connect()
-    posing = Viewer(origin="http://10.0.0.7:8000")
-    posing.scope["headers"].append((b"host", b"10.0.0.7:8000"))
-    assert not await posing.connect()
-
-
-@pytest.mark.parametrize("origin", ["", "https://evil.example", "null"])
-async def test_b06_an_agent_needs_a_token_and_no_origin(live, token, origin):
-    headers = [(b"origin", origin.encode())] if origin else []
-    await Agent(token, headers=headers).join()
-
-
-async def test_b06_a_cookie_without_a_token_opens_no_device_socket(live, browser, collaboration):
-    agent = Agent("", headers=[(b"cookie", cookie_of(browser).encode())])
-    await agent.connect()
-    assert "does not know this device's token" in (await agent.hear()).reason

@@ -19,7 +19,6 @@ from django.db import connection
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.factories import make_device
 from tests.live.agents import receipt
 from trainer.wire import WIRE_VERSION, Activity, Hello, Progress, Report
 from webapp.credit.models import Receipt
@@ -99,11 +98,6 @@ async def online_seen_by(port: int, frames: int) -> list[int]:
             shown |= json.loads(await viewer.recv())
             online.append(shown["online"])
     return online
-
-
-@pytest.fixture
-def token(transactional_db, alice, collaboration):
-    return make_device(alice)[1]
 
 
 async def test_b05_with_200_idle_sockets_a_sigterm_ends_the_process_within_10_s(token):
