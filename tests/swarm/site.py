@@ -1,0 +1,158 @@
+"""The real site in a folder of its own: `manage.py up` as a process, agents from launchers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.swarm.swarm import ROOT, free_port, wait_for
+
+MAKE_CODE = """
+from webapp.accounts.models import User
+from webapp.collaborations.models import Collaboration
+from webapp.devices.services import make_code
+user, _ = User.objects.get_or_create(email="{name}@example.org", defaults=dict(name="{name}"))
+demo = Collaboration.objects.get(slug="demo")
+print("code:", make_code(user, collaboration=demo, device_name="{name}"))
+"""
+
+
+class Site:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "up.log"
+        self.env = os.environ | {
+            "DATA_DIR": str(self.data),
+            "DJANGO_SETTINGS_MODULE": "webapp.settings",
+            "HTTP_PORT": str(self.port),
+            "SITE_URL": self.url,
+            "SWARM_FIRST_PORT": str(free_port()),
+            "LOG_LEVEL": "WARNING",
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+        self.agents: list[subprocess.Popen[bytes]] = []
+
+    # ------------------------------------------------------------ life
+    def up(self, *switches: str, **env: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "manage.py", "up", *switches]
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                command, cwd=ROOT, env=self.env | env, stdout=log, stderr=log, process_group=0
+            )
+
+    def start(self, *switches: str) -> None:
+        self.process = self.up(*switches)
+        wait_for("ready line", lambda: self.readiness() or self.died(), 180)
+        assert self.process.poll() is None, self.log.read_text()
+
+    def readiness(self) -> bool:
+        return f"open {self.url}" in self.log.read_text()
+
+    def died(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
+
+    def family(self) -> list[psutil.Process]:
+        """Everything that runs on behalf of this site, whoever its parent is now."""
+        assert self.process is not None
+        return [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(True)]
+
+    def end(self) -> None:
+        for agent in self.agents:
+            if agent.poll() is None:
+                agent.terminate()
+        for agent in self.agents:
+            agent.wait(40)
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(60)
+
+    def program(self, words: str) -> psutil.Process:
+        """The process of `up` whose command line holds `words`; the oldest one."""
+        found = wait_for(
+            f"process {words}",
+            lambda: [one for one in self.family()[1:] if words in " ".join(command_of(one))],
+        )
+        return min(found, key=lambda one: one.create_time())
+
+    # ------------------------------------------------------------ agents
+    def agent(self, name: str) -> subprocess.Popen[bytes]:
+        """A volunteer's agent, started from the launcher that the site hands out."""
+        done = self.manage("shell", "-v", "0", "-c", MAKE_CODE.format(name=name))
+        code = done.split("code:", 1)[1].split()[0]
+        home = self.folder / name
+        home.mkdir()
+        launcher = home / "potluck.pyz"
+        urllib.request.urlretrieve(f"{self.url}/launcher/{code}/potluck.pyz", launcher)
+        env = self.env | {"POTLUCK_HOME": str(home), "POTLUCK_ENV": sys.prefix}
+        with (home / "out.log").open("wb") as log:
+            agent = subprocess.Popen(
+                [sys.executable, str(launcher), "--yes", "--plain", "--threads", "1"],
+                env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=home,
+                start_new_session=True,
+            )  # fmt: skip
+        self.agents.append(agent)
+        return agent
+
+    def said(self, name: str) -> str:
+        return (self.folder / name / "out.log").read_text()
+
+    # ------------------------------------------------------------ what it knows
+    def manage(self, *words: str) -> str:
+        command = [sys.executable, "manage.py", *words]
+        return subprocess.run(
+            command, cwd=ROOT, env=self.env, check=True, capture_output=True, text=True
+        ).stdout
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=20) as reply:
+            return json.load(reply)
+
+    def answers(self) -> bool:
+        try:
+            return bool(self.get("clock"))
+        except OSError:
+            return False
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        connection = sqlite3.connect(
+            f"file:{self.data / 'potluck.sqlite3'}?mode=ro", uri=True, timeout=20
+        )
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def last_round(self) -> int:
+        """The highest round that the coordinator saw done; -1 before the first."""
+        found = self.rows("select max(round) from live_roundrecord where from_coordinator")
+        return -1 if found[0][0] is None else int(found[0][0])
+
+    def wait_for_rounds(self, number: int, timeout_s: float = 120) -> None:
+        target = self.last_round() + number
+        wait_for(f"round {target}", lambda: self.last_round() >= target, timeout_s)
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def is_running(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

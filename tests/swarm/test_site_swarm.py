@@ -1,0 +1,143 @@
+"""The product as a newcomer gets it: one command, a demo volunteer, real rounds, and kills."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+
+import pytest
+
+from tests.swarm.site import Site, is_running
+from tests.swarm.swarm import wait_for
+
+pytestmark = pytest.mark.swarm
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """One running site for the tests below, which go from gentle to rough."""
+    site = Site(tmp_path_factory.mktemp("site"))
+    site.start()
+    yield site
+    site.end()
+
+
+def credited_by_round(site):
+    return dict(
+        site.rows("select round, sum(samples) from credit_receipt where accepted group by round")
+    )
+
+
+def assert_credit_matches_rounds(site, rounds):
+    """Each offer is credited once: per round, receipts add up to what the coordinator witnessed."""
+    credited = credited_by_round(site)
+    for number, samples in rounds:
+        assert credited.get(number) == samples, f"round {number}: {credited.get(number)}/{samples}"
+
+
+def witnessed(site, since=-1):
+    return site.rows(
+        "select round, samples from live_roundrecord where from_coordinator and round > "
+        f"{since} and outcome in ('clean', 'alone') and samples > 0"
+    )
+
+
+def test_the_demo_volunteer_trains_and_is_credited(site):
+    site.wait_for_rounds(2)
+    snapshot = site.get("collaborations/demo")
+    assert snapshot["state"] == "running"
+    assert snapshot["last_round"]["outcome"] in ("clean", "alone")
+    assert snapshot["last_round"]["loss"] > 0
+    assert [row["name"] for row in site.get("leaderboard")["rows"]] == ["demo volunteer"]
+    assert "Wikipedia" in site.rows("select text_credit from collaborations_collaboration")[0][0]
+
+
+def test_the_password_of_the_organiser_is_printed_once_and_kept_nowhere(site):
+    lines = [line for line in site.log.read_text().splitlines() if "Organiser account" in line]
+    assert len(lines) == 1
+    password = lines[0].split("password ")[1].split()[0].encode()
+    assert password not in b"".join(
+        path.read_bytes() for path in site.data.rglob("*") if path.is_file()
+    )
+
+
+def test_a_second_up_says_where_the_first_one_runs(site):
+    before = len(site.log.read_text())
+    second = site.up()
+    assert second.wait(60) != 0
+    assert f"already running at {site.url}" in site.log.read_text()[before:]
+    assert site.answers()
+
+
+def test_a_port_in_use_is_named_with_the_setting_to_change(site, tmp_path):
+    other = Site(tmp_path)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", other.port))
+        taken.listen()
+        assert other.up().wait(60) != 0
+    said = other.log.read_text()
+    assert f"port {other.port}" in said
+    assert "HTTP_PORT=" in said
+
+
+def test_an_agent_killed_in_a_round_is_shown_as_lost_and_the_round_completes(site):
+    victim = site.agent("victoria")
+    site.agent("walter")
+    wait_for("three in training", lambda: site.get("collaborations/demo")["online"] >= 3, 120)
+    wait_for("a round of three", lambda: witnessed_members(site) >= 3, 120)
+    since = site.last_round()
+    processes = site_processes(victim.pid)
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    site.wait_for_rounds(2)
+    wait_for("end of its processes", lambda: not any(map(is_running, processes)), 15)
+    wait_for(
+        "event",
+        lambda: any(event["what"] == "lost" for event in site.get("collaborations/demo/events")),
+        150,
+    )
+    rounds = witnessed(site, since + 1)[:-1]
+    wait_for("credit", lambda: credited_by_round(site).keys() >= dict(rounds).keys(), 60)
+    assert_credit_matches_rounds(site, rounds)
+
+
+def witnessed_members(site):
+    found = site.rows("select members from live_roundrecord where from_coordinator order by -round")
+    return found[0][0] if found else 0
+
+
+def site_processes(pid):
+    import psutil
+
+    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["uvicorn", "celery", "valkey-server", "manage.py coordinator", "trainer coordinate"],
+)
+def test_b11_a_killed_part_comes_back_and_no_credit_is_lost_or_doubled(site, words):
+    since = site.last_round()
+    killed = site.program(words)
+    killed.kill()
+    wait_for(f"new {words}", lambda: site.program(words).pid != killed.pid, 60)
+    wait_for("an answer of the site", site.answers, 60)
+    site.wait_for_rounds(3, timeout_s=180)
+    rounds = witnessed(site, since)[:-1]
+    wait_for("credit", lambda: credited_by_round(site).keys() >= dict(rounds).keys(), 90)
+    assert_credit_matches_rounds(site, rounds)
+
+
+def test_ctrl_c_leaves_no_process_and_a_second_start_goes_on_from_the_checkpoint(site):
+    before = site.last_round()
+    family = site.family()
+    assert site.process is not None
+    site.process.send_signal(signal.SIGINT)
+    assert site.process.wait(60) == 0
+    wait_for("end of every process", lambda: not any(map(is_running, family)), 15)
+    site.log.write_text("")
+    site.start()
+    site.wait_for_rounds(1, timeout_s=120)
+    assert site.last_round() > before
+    assert "Organiser account" not in site.log.read_text()
