@@ -54,7 +54,7 @@ def test_a07_a_peer_alone_changes_its_model_every_round_and_learns(name: str):
 
 
 def test_c15_the_unit_of_weight_is_the_target_token():
-    assert (10 * 1.0 + 100 * 3.0) / 110 == pytest.approx(2.818, abs=1e-3)
+    assert pytest.approx(2.818, abs=1e-3) == (10 * 1.0 + 100 * 3.0) / 110
     uneven = make_batch(1, rows=1, chosen=0.05), make_batch(2, rows=8, chosen=0.6)
     assert uneven[0].tokens < uneven[1].tokens / 10
 
@@ -78,7 +78,8 @@ def test_c15_the_unit_of_weight_is_the_target_token():
 
 
 @pytest.mark.parametrize(
-    ("schedule", "at_end", "halfway"), [("constant", 1.0, 1.0), ("linear", 0.0, 0.5), ("cosine", 0.0, 0.5)]
+    ("schedule", "at_end", "halfway"),
+    [("constant", 1.0, 1.0), ("linear", 0.0, 0.5), ("cosine", 0.0, 0.5)],
 )
 def test_the_learning_rate_depends_on_the_round_alone(schedule, at_end, halfway):
     options = Optimizer(learning_rate=1.0, schedule=schedule, warmup_rounds=4, total_rounds=104)

@@ -110,7 +110,8 @@ def test_a_peer_whose_parameters_differ_notices_it():
 
 
 @pytest.mark.parametrize(
-    "content", [None, {}, {**note().model_dump(), "loss_sum": float("nan")}, note(round=4).model_dump()]
+    "content",
+    [None, {}, {**note().model_dump(), "loss_sum": float("nan")}, note(round=4).model_dump()],
 )
 def test_a_note_that_is_malformed_or_of_another_round_is_refused(content):
     with pytest.raises(ValueError, match="member"):

@@ -40,7 +40,10 @@ class Job:
 
 
 class Outbox(Protocol):
-    """Where the engine reports to. Neither call blocks on the network or raises for it."""
+    """Where the engine reports to. Neither call blocks on the network or raises for it.
+
+    `progress` is called on a thread of the engine's own, `report` on the one that runs it.
+    """
 
     def progress(self, message: Progress) -> None: ...
 

@@ -22,7 +22,7 @@ from trainer.text.tokenizer import Tokenizer
 from trainer.wire import Activity, LeaveCause, Role, Wish
 
 FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 15.0
+LONGEST_PAUSE_S = 30.0
 HELD_OUT_SAMPLES = 64
 log = logging.getLogger(__name__)
 
@@ -144,6 +144,4 @@ def _make_loop(
         else []
     )
     folder = job.checkpoint_folder or job.folder
-    return CoordinatorLoop(
-        folder=folder, held_out=held_out, batches=lambda: iter(()), **common
-    )
+    return CoordinatorLoop(folder=folder, held_out=held_out, batches=lambda: iter(()), **common)

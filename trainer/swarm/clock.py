@@ -27,4 +27,4 @@ def follow_site(offset_s: float) -> None:
 
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] == "hivemind" and hasattr(module, "get_dht_time"):
-            module.get_dht_time = now
+            vars(module)["get_dht_time"] = now

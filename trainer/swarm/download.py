@@ -94,7 +94,9 @@ class StateDownload:
         stub = self.get_stub(self._p2p, donor, namespace=self.prefix)  # type: ignore[attr-defined]
         stream = await stub.rpc_download_state(averaging_pb2.DownloadRequest())
         missing_bytes = sum(shape.numel() for shape in self._shapes) * 4
-        metadata, pieces, tensors = None, [], []
+        metadata: Any = None
+        pieces: list[Any] = []
+        tensors: list[torch.Tensor] = []
         async with aclosing(stream):  # the donor waits for it
             async for message in aiter_with_timeout(stream, self.next_chunk_timeout):  # type: ignore[attr-defined]
                 if message.metadata:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from hivemind.proto.auth_pb2 import AccessToken
@@ -60,9 +59,7 @@ class PassportGate(TokenAuthorizerBase):
             return expiry > clock.now()
         try:
             claims = verify(
-                Passport(
-                    claims=access_token.username, signature=access_token.signature.decode()
-                ),
+                Passport(claims=access_token.username, signature=access_token.signature.decode()),
                 authority=self._authority,
                 collaboration=self._collaboration,
                 now=clock.now(),
@@ -81,6 +78,6 @@ class PassportGate(TokenAuthorizerBase):
 
     def _file_version(self) -> int:
         try:
-            return os.stat(self._file).st_mtime_ns
+            return self._file.stat().st_mtime_ns
         except OSError:
             return self._read_version  # keep the one we have

@@ -13,7 +13,7 @@ from hivemind.dht.crypto import RSASignatureValidator
 
 from trainer.passport import Passport
 from trainer.recipe import Recipe
-from trainer.swarm import clock, gate, identity, orphans
+from trainer.swarm import gate, identity, orphans
 from trainer.swarm.averager import RoundAverager
 from trainer.swarm.progress import Standing
 from trainer.swarm.tracker import Tracker

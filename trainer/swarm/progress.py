@@ -114,9 +114,7 @@ def swarm_round(
     return max(known, default=None)
 
 
-def counts(
-    members: Collection[str], live: Collection[str], coordinators: Collection[str]
-) -> bool:
+def counts(members: Collection[str], live: Collection[str], coordinators: Collection[str]) -> bool:
     """Whether a group speaks for the swarm: more than half of those who are live, or just half
     with the first of them (a coordinator, else the lowest name). No two groups of a round can.
     """

@@ -61,7 +61,7 @@ class CheckedRunner(AllReduceRunner):
         self.failed_reducers: set[PeerID] = set()
         self.problem = ""
         self.tensor_part_container.return_deltas = False
-        plain = self.tensor_part_reducer
+        plain: TensorPartReducer = self.tensor_part_reducer  # type: ignore[has-type]
         plain.finished.set()  # never used: it has nothing to complain of
         self.tensor_part_reducer = CheckedReducer(plain.part_shapes, plain.num_senders)
 

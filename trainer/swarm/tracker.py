@@ -1,8 +1,8 @@
 """Publishes our record and reads the others', on a thread of its own.
 
 Guards against hivemind 1.1.12, whose tracker stores once for each step and lets one record with a
-huge round pull everybody forward. Here: at most one store a second, and unbelievable records are
-ignored (`trainer/swarm/progress.py`).
+huge round pull everybody forward. Here: at most one store a second, and one more when the round or
+stage changes; unbelievable records are ignored (`trainer/swarm/progress.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from trainer.wire import Role
 STORE_EVERY_S = 1.0
 REFRESH_STORE_S = 4.0
 READ_EVERY_S = 1.0
+SOONEST_S = 0.25  # after a turn, however often it is woken
 READ_WHEN_IDLE_S = 4.0
 ASSUMED_S = 6.0
 REPING_LOST_S = 5.0
@@ -150,24 +151,19 @@ class Tracker:
             pause_s = READ_WHEN_IDLE_S if self.idle else READ_EVERY_S
             self._wake.wait(max(0.05, began + pause_s - time.monotonic()))
             self._wake.clear()
-            # woken early: still no more than one store a second, but for the first in a while
-            self._stop.wait(max(0.0, began + 0.25 - time.monotonic()))
+            self._stop.wait(max(0.0, began + SOONEST_S - time.monotonic()))
 
     def _publish(self) -> None:
         mine, last = self._make(), self._published
-        if last is not None:
-            moved = (mine.round, mine.stage) != (last.round, last.stage)
-            age = mine.at - last.at
-            same = mine.model_copy(update={"at": last.at, "samples_per_s": last.samples_per_s})
-            if not moved and (age < STORE_EVERY_S * 0.95 or (same == last and age < REFRESH_STORE_S)):
+        if last is not None and (mine.round, mine.stage) == (last.round, last.stage):
+            pause_s = STORE_EVERY_S * 0.95 if mine.samples != last.samples else REFRESH_STORE_S
+            if mine.at - last.at < pause_s:
                 return
         self._published = mine
         self._store(mine.model_dump(mode="json"), clock.now() + EXPIRES_S)
 
     def _store(self, value: Any, expires: float) -> None:
-        future = self._dht.store(
-            self._key, value, expires, subkey=self._subkey, return_future=True
-        )
+        future = self._dht.store(self._key, value, expires, subkey=self._subkey, return_future=True)
         future.result(timeout=10)
 
     def _read(self) -> None:
@@ -181,7 +177,8 @@ class Tracker:
                 standings[name] = standing
         with self._lock:
             for name, assumed in list(self._assumed.items()):
-                if name in standings and standings[name].at < assumed.at and now - assumed.at < ASSUMED_S:
+                newest = standings.get(name)
+                if newest and newest.at < assumed.at and now - assumed.at < ASSUMED_S:
                     standings[name] = assumed
                 else:
                     del self._assumed[name]
