@@ -1,0 +1,98 @@
+"""`python -m trainer run | doctor | coordinate`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
+from trainer.agent.view import PlainView, RichView, View
+from trainer.device import doctor
+from trainer.launcher.place import Unusable, data_folder
+
+
+def main(words: list[str] | None = None) -> int:
+    given = _parser().parse_args(words)
+    try:
+        return int(given.act(given))
+    except Unusable as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m trainer", description=__doc__)
+    acts = parser.add_subparsers(required=True)
+    run = acts.add_parser("run", help="take part in a collaboration")
+    run.add_argument("--site", required=True, help="address of the site")
+    run.add_argument(
+        "--collaboration", default="", help="default: the one this device enrolled for"
+    )
+    run.add_argument("--home", type=Path, default=None, help="data folder")
+    run.add_argument("--plain", action="store_true", help="print lines, for logs")
+    run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
+    run.add_argument("--threads", type=int, default=None, help="default: all cores but one")
+    run.set_defaults(act=_run)
+    check = acts.add_parser("doctor", help="look at this machine, and say what to do")
+    check.add_argument("--site", default="", help="address of the site")
+    check.add_argument("--home", type=Path, default=None, help="data folder")
+    check.set_defaults(act=_doctor)
+    coordinate = acts.add_parser("coordinate", help="the site's own peer")
+    coordinate.add_argument("--config", type=Path, required=True, help="JSON file, mode 0600")
+    coordinate.set_defaults(act=_coordinate)
+    return parser
+
+
+def _home(given: argparse.Namespace) -> Path:
+    return given.home.expanduser().absolute() if given.home else data_folder()
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    found = doctor.examine(_home(given), given.site.rstrip("/"))
+    print(*found, sep="\n")
+    return int(any(finding.state is doctor.State.BAD for finding in found))
+
+
+def _run(given: argparse.Namespace) -> int:
+    site = given.site.rstrip("/")
+    found = doctor.examine(_home(given), site)
+    notable = [finding for finding in found if finding.state is not doctor.State.GOOD]
+    print(*notable, sep="\n", end="\n" if notable else "", flush=True)
+    if any(finding.state is doctor.State.BAD for finding in notable):
+        return 1
+    asks = bool(notable) and not given.yes and sys.stdin.isatty()
+    if asks and input("Go on? [Y/n] ").strip().lower() in ("n", "no"):
+        return 0
+    seat = volunteer_seat(_home(given), site, given.collaboration, given.threads)
+    log_to(seat.log_file)
+    title = f"Potluck: {seat.slug} at {site}"
+    plain = given.plain or not sys.stdout.isatty()
+    view: View = (PlainView if plain else RichView)(title, seat.log_file)
+    return _session(seat, view, modest=True)
+
+
+def _coordinate(given: argparse.Namespace) -> int:
+    seat = coordinator_seat(given.config)
+    log_to(None)
+    doctor.check_open_files()
+    return _session(seat, PlainView(f"Coordinator of {seat.slug}", None), modest=False)
+
+
+def _session(seat: Seat, view: View, *, modest: bool) -> int:
+    os.environ.setdefault("OMP_NUM_THREADS", str(seat.num_threads))
+    from trainer.agent.main import Session, be_modest
+
+    if modest:
+        be_modest()
+    view.open()
+    try:
+        code = Session(seat, view).run()
+    finally:
+        view.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

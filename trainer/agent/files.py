@@ -1,0 +1,72 @@
+"""Content-addressed files of the site: fetched once, checked before every use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from trainer.grant import Checkpoint
+from trainer.launcher import web
+from trainer.recipe import File, Recipe, Text
+
+log = logging.getLogger(__name__)
+Progress = Callable[[str, int, int], None]  # file name, bytes done, bytes in all
+NUM_TRIES = 3
+
+
+class Files:
+    """Downloads into `folder/<sha256>/<filename>`; what is there and right stays."""
+
+    def __init__(self, site: str, folder: Path, progress: Progress = lambda *_: None) -> None:
+        self._site = site
+        self._folder = folder
+        self._progress = progress
+
+    def fetch(self, file: File | Checkpoint) -> Path:
+        """A local file whose content has the hash.
+
+        Raises web.Unreachable (what came is kept for the next try), web.Refusal, web.Damaged
+        (three times in a row) or OSError (disk).
+        """
+        path = self._folder / file.sha256 / Path(file.filename).name
+        if path.exists():
+            if web.sha256_of(path) == file.sha256:
+                return path
+            log.warning("%s is damaged on disk and is fetched again", path.name)
+            path.unlink()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        url = f"{self._site}/artifacts/{file.sha256}/{quote(file.filename)}"
+        for tries_left in reversed(range(NUM_TRIES)):
+            try:
+                return web.download(
+                    url,
+                    path,
+                    file.sha256,
+                    progress=lambda done, _: self._progress(path.name, done, file.size_bytes),
+                )
+            except web.Damaged as error:
+                log.warning("%s", error)
+                if not tries_left:
+                    raise
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def fetch_text(self, text: Text | None) -> Path | None:
+        """The local file of a text, or None where it is streamed from its URL."""
+        if text is None or text.kind == "http":
+            return None
+        return self.fetch(text.file) if text.file else Path(text.path)
+
+    def fetch_recipe(self, recipe: Recipe) -> tuple[Path, tuple[Path | None, ...], Path | None]:
+        """Tokenizer, texts in order, held-out text."""
+        texts = tuple(self.fetch_text(text) for text in recipe.texts)
+        return self.fetch(recipe.tokenizer.file), texts, self.fetch_text(recipe.held_out)
+
+    def keep_only(self, sha256: str) -> None:
+        """Deletes the other files of this folder: older checkpoints."""
+        for folder in self._folder.glob("*/"):
+            if folder.name != sha256:
+                for path in folder.iterdir():
+                    path.unlink(missing_ok=True)
+                folder.rmdir()

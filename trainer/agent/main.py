@@ -1,0 +1,238 @@
+"""One session of one agent: look, join, fetch, take part, say goodbye."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from trainer import __version__
+from trainer.agent.files import Files
+from trainer.agent.join import Api, PassportHolder, Stopped, persist
+from trainer.agent.link import Link
+from trainer.agent.seat import Seat, lock
+from trainer.agent.spool import Spool, earlier_sessions
+from trainer.agent.stopping import heed_signals
+from trainer.agent.view import View
+from trainer.agent.wishes import Wishes
+from trainer.device import clock, doctor
+from trainer.engine.job import Job
+from trainer.grant import Checkpoint, JoinGrant
+from trainer.launcher import web
+from trainer.launcher.machine import facts
+from trainer.launcher.place import make_folder
+from trainer.swarm import identity
+from trainer.wire import (
+    WIRE_VERSION,
+    Activity,
+    Body,
+    Bye,
+    Control,
+    Hello,
+    LeaveCause,
+    Machine,
+    Progress,
+    Receipt,
+    Role,
+)
+
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+GOOD_ENDS = (LeaveCause.STOPPED, LeaveCause.FINISHED, LeaveCause.REPLACED)
+
+
+class Outbox:
+    """The engine's port: what it reports goes to the screen, to disk and to the site."""
+
+    def __init__(self, spool: Spool, link: Link, view: View) -> None:
+        self._spool, self._link, self._view = spool, link, view
+        self._trouble = ""
+
+    def progress(self, message: Progress) -> None:
+        self._view.show_progress(message)
+        self._link.progress(message)
+
+    def report(self, body: Body) -> None:
+        self._spool.add(body)
+        self._link.wake()
+        if self._spool.trouble != self._trouble:
+            self._trouble = self._spool.trouble
+            self._view.say(self._trouble or "Reports are written to disk again.")
+        if isinstance(body, Receipt):
+            self._view.show_receipt(body)
+
+
+class Session:
+    """From join to leave. `run` returns the exit code of the process."""
+
+    def __init__(self, seat: Seat, view: View) -> None:
+        self._seat, self._view = seat, view
+        self._api = Api(seat.site, seat.token)
+        self._wishes = Wishes(seat.folder / "wish.json", self._wish_changed)
+
+    def run(self) -> int:
+        """Raises Unusable when another agent is here already."""
+        held = lock(self._seat.folder)
+        heed_signals(self._wishes, self._view.say)
+        try:
+            self._take_part()
+        except Stopped:
+            pass
+        except web.Refusal as refusal:
+            self._wishes.stop(str(refusal), LeaveCause.FAILED)
+        except Exception as error:
+            log.exception("the agent failed")
+            self._wishes.stop(f"The agent failed: {error}", LeaveCause.FAILED)
+        finally:
+            held.close()
+        end = self._wishes.current()
+        return 0 if end.cause in (None, *GOOD_ENDS) else 1
+
+    def _wish_changed(self, control: Control) -> None:
+        words = control.reason or {"run": "Running."}.get(control.wish, control.wish.value)
+        log.info("wish: %s (%s)", control.wish, words)
+        self._view.say(words)
+
+    def _waiting(self, words: str) -> None:
+        self._view.doing(f"waiting: {words}")
+
+    def _persist(self, act: Callable[[], Result]) -> Result:
+        return persist(act, self._wishes, waiting=self._waiting)
+
+    # ------------------------------------------------------------ the parts in order
+    def _take_part(self) -> None:
+        offset_s = self._persist(lambda: clock.offset_s(self._seat.site))
+        key = identity.load_or_make(self._seat.folder / identity.FILENAME).public_text
+        grant = self._persist(lambda: self._api.join(self._seat.slug, key))
+        self._wishes.site(grant.control)
+        passport = PassportHolder(
+            self._api, self._seat.slug, key, first=grant.passport, offset_s=offset_s
+        )
+        passport.start(self._wishes)
+        spool, link = self._open_link(grant)
+        outbox = Outbox(spool, link, self._view)
+        cause, reason = LeaveCause.FAILED, "the agent failed before it trained"
+        try:
+            job = self._make_job(grant, passport, offset_s, outbox)
+            if self._seat.role is Role.PEER:
+                finding = doctor.check_swarm(grant.bootstrap)
+                if finding.state is not doctor.State.GOOD:
+                    self._view.say(str(finding))
+            self._view.doing("loading what trains")
+            from trainer.engine.peer import take_part  # torch and hivemind: seconds
+
+            cause = take_part(job, outbox, self._wishes)
+            reason = self._wishes.current().reason
+        except Stopped:
+            cause, reason = self._why()
+            raise
+        except Exception as error:
+            cause, reason = LeaveCause.FAILED, str(error)[:300]
+            raise
+        finally:
+            passport.stop()
+            self._leave(spool, link, cause, reason)
+        if cause not in GOOD_ENDS:
+            self._wishes.stop(reason or "The engine failed; the log file says more.", cause)
+
+    def _why(self) -> tuple[LeaveCause, str]:
+        end = self._wishes.current()
+        return end.cause or LeaveCause.STOPPED, end.reason
+
+    def _open_link(self, grant: JoinGrant) -> tuple[Spool, Link]:
+        session = uuid.uuid4().hex
+        folder = make_folder(self._seat.folder / "spool")
+        earlier = earlier_sessions(folder, session)
+        spool = Spool(folder, session)
+        hello = Hello(
+            version=WIRE_VERSION,
+            agent_version=__version__,
+            session=session,
+            collaboration=self._seat.slug,
+            role=self._seat.role,
+            machine=Machine(**facts()),
+        )
+        link = Link(
+            self._seat.site.replace("http", "ws", 1) + grant.websocket,
+            self._seat.token,
+            hello=hello,
+            spool=spool,
+            earlier=earlier,
+            wishes=self._wishes,
+            changed=self._view.linked,
+        )
+        link.start()
+        return spool, link
+
+    def _make_job(
+        self, grant: JoinGrant, passport: PassportHolder, offset_s: float, outbox: Outbox
+    ) -> Job:
+        seat = self._seat
+        shown_at = [0.0]
+
+        def downloading(name: str, done: int, total: int) -> None:
+            if time.monotonic() - shown_at[0] > 1:
+                shown_at[0] = time.monotonic()
+                reason = f"downloading {name}: {done / max(total, 1):.0%} of {total:,} bytes"
+                outbox.progress(Progress(round=0, activity=Activity.CATCHING_UP, reason=reason))
+
+        files = Files(seat.site, seat.cache, downloading)
+        tokenizer, texts, held_out = self._persist(lambda: files.fetch_recipe(grant.recipe))
+        return Job(
+            recipe=grant.recipe,
+            role=seat.role,
+            folder=seat.folder,
+            tokenizer=tokenizer,
+            texts=texts,
+            held_out=held_out,
+            checkpoint=self._fetch_checkpoint(grant.checkpoint, downloading),
+            passport=passport,
+            authority=grant.authority,
+            bootstrap=grant.bootstrap,
+            clock_offset_s=offset_s,
+            num_threads=seat.num_threads,
+            listen_address=seat.listen_address,
+            announce_host=seat.announce_host,
+            checkpoint_folder=seat.checkpoint_folder,
+        )
+
+    def _fetch_checkpoint(
+        self, newest: Checkpoint | None, downloading: Callable[[str, int, int], None]
+    ) -> Path | None:
+        """None where there is none, or the site gave it up meanwhile: then peers have the state.
+
+        The coordinator goes on from its own folder.
+        """
+        if newest is None or self._seat.role is Role.COORDINATOR:
+            return None
+        folder = make_folder(self._seat.folder / "checkpoints")
+        files = Files(self._seat.site, folder, downloading)
+        try:
+            path = self._persist(lambda: files.fetch(newest))
+        except web.Refusal as refusal:
+            log.warning("the checkpoint of round %d is not there: %s", newest.round, refusal)
+            return None
+        files.keep_only(newest.sha256)
+        return path
+
+    def _leave(self, spool: Spool, link: Link, cause: LeaveCause, reason: str) -> None:
+        if not spool.said_bye():
+            spool.add(Bye(cause=cause, reason=reason[:300]))
+        if link.close():
+            spool.delete()
+            self._view.say("Everything is reported; the session is closed on the site.")
+        else:
+            num = spool.num_waiting
+            self._view.say(f"{num} reports are kept on disk and delivered at the next start.")
+
+
+def be_modest() -> None:
+    """Lowest claims on the machine: other programs go first."""
+    try:
+        os.nice(10)
+    except OSError:
+        log.info("the priority cannot be lowered")

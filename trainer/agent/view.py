@@ -1,0 +1,162 @@
+"""What the person at the machine sees: one panel that is redrawn, or plain lines for logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from trainer.wire import Activity, Progress, Receipt
+
+WORDS = {
+    Activity.STARTING: "starting",
+    Activity.CATCHING_UP: "catching up with the others",
+    Activity.TRAINING: "training",
+    Activity.MATCHMAKING: "looking for partners",
+    Activity.AVERAGING: "averaging with the others",
+    Activity.WAITING: "waiting",
+    Activity.PAUSED: "paused",
+    Activity.LEAVING: "leaving",
+}
+PLAIN_EVERY_S = 30.0
+
+
+class View:
+    """Facts come in from any thread. `open` and `close` from the main thread."""
+
+    def __init__(self, title: str, log_file: Path | None, out: TextIO | None = None) -> None:
+        self.title, self.log_file = title, log_file
+        self._out = out or sys.stdout
+        self._lock = threading.RLock()
+        self.progress: Progress | None = None
+        self.now = "starting"
+        self.link = ""
+        self.samples = self.rounds = 0
+        self.last_round = ""
+
+    def open(self) -> None:
+        self.say(self.title)
+        if self.log_file:
+            self.say(f"Log file: {self.log_file}")
+
+    def close(self) -> None:
+        """Nothing to take down."""
+
+    def say(self, line: str) -> None:
+        """Something that should stay on the screen."""
+        with self._lock:
+            self._out.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+            self._out.flush()
+
+    def doing(self, words: str) -> None:
+        """What it does now, with its reason; shown when it changes."""
+        if words != self.now:
+            self.now = words
+            self.say(words)
+
+    def linked(self, trouble: str) -> None:
+        """State of the link to the site: empty when it is well."""
+        if trouble != self.link:
+            self.link = trouble
+            self.say(trouble or "Connected to the site.")
+
+    def show_progress(self, progress: Progress) -> None:
+        self.progress = progress
+        words = WORDS[progress.activity]
+        self.doing(f"{words}: {progress.reason}" if progress.reason else words)
+
+    def show_receipt(self, receipt: Receipt) -> None:
+        verdict = receipt.verdict
+        if receipt.accepted:
+            self.samples += receipt.samples
+            self.rounds += 1
+        loss = f", loss {verdict.loss:.3f}" if verdict.loss is not None else ""
+        own = f"{receipt.samples:,} samples of this device"
+        credited = "counted" if receipt.accepted else f"not counted: {receipt.reason}"
+        self.last_round = (
+            f"round {receipt.round}: {verdict.outcome.value}, {verdict.members} peers, "
+            f"{verdict.samples:,} samples{loss}; {own} {credited}"
+        )
+        self.say(self.last_round)
+
+
+class PlainView(View):
+    """Lines; while nothing changes, one every half minute."""
+
+    _shown_at = 0.0
+
+    def show_progress(self, progress: Progress) -> None:
+        super().show_progress(progress)
+        if time.monotonic() - self._shown_at > PLAIN_EVERY_S:
+            self._shown_at = time.monotonic()
+            self.say(
+                f"round {progress.round}: {progress.samples:,} samples here, "
+                f"{progress.swarm_samples:,} in the swarm, {progress.samples_per_s:.1f} a second"
+            )
+
+
+class RichView(View):
+    """The panel at the bottom of the terminal; lines that stay scroll above it.
+
+    While it is open, what libraries print goes into the log file instead of through the panel.
+    """
+
+    def open(self) -> None:
+        self._screen = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
+        self._console = Console(file=self._screen)
+        self._stderr = os.dup(2)
+        with (self.log_file or Path(os.devnull)).open("ab") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        self._live = Live(
+            get_renderable=self._panel,
+            console=self._console,
+            refresh_per_second=1,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._live.start()
+
+    def close(self) -> None:
+        self._live.stop()
+        sys.stdout.flush()
+        os.dup2(self._screen.fileno(), 1)
+        os.dup2(self._stderr, 2)
+        os.close(self._stderr)
+        self._screen.close()
+
+    def say(self, line: str) -> None:
+        self._console.print(Text(f"{time.strftime('%H:%M:%S')} {line}"))
+
+    def doing(self, words: str) -> None:
+        self.now = words
+
+    def linked(self, trouble: str) -> None:
+        self.link = trouble
+
+    def _panel(self) -> Panel:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="dim")
+        table.add_column()
+        table.add_row("Now", Text(self.now))
+        if progress := self.progress:
+            table.add_row(
+                "This round",
+                f"{progress.samples:,} samples here, {progress.swarm_samples:,} in the swarm",
+            )
+            table.add_row("Speed", f"{progress.samples_per_s:.1f} samples a second")
+        table.add_row("Counted", f"{self.samples:,} samples in {self.rounds:,} rounds")
+        if self.last_round:
+            table.add_row("Last", Text(self.last_round))
+        table.add_row("Site", Text(self.link or "connected"))
+        foot = Text(f"Ctrl-C stops cleanly. Log file: {self.log_file}", style="dim")
+        return Panel(Group(table, foot), title=Text(self.title), border_style="dim")

@@ -1,0 +1,71 @@
+"""Facts about this machine, found without installing anything."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+
+def num_cores() -> int:
+    """Cores this process may use, which in a container can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def threads_by_default() -> int:
+    """All cores but one, so that the machine stays usable."""
+    return max(1, num_cores() - 1)
+
+
+def memory_bytes() -> int:
+    """Physical memory, or the container's limit where that is lower; 0: unknown."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return 0
+    try:
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+    except (OSError, ValueError):
+        return physical
+    return min(physical, limit)
+
+
+def gpu_name() -> str:
+    """Name of the first NVIDIA GPU that its own driver lists, or an empty text."""
+    if not shutil.which("nvidia-smi"):
+        return ""
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    names = done.stdout.strip().splitlines()
+    return names[0].strip() if done.returncode == 0 and names else ""
+
+
+def processor_name() -> str:
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def facts() -> dict[str, Any]:
+    """What the site is told: the keys of `trainer.wire.Machine`."""
+    return {
+        "system": f"{platform.system()} {platform.release()}"[:300],
+        "processor": processor_name()[:300],
+        "accelerator": (gpu_name() or "CPU")[:300],
+        "num_cores": num_cores(),
+        "memory_bytes": memory_bytes(),
+        "python": platform.python_version(),
+    }
