@@ -13,7 +13,7 @@ from hivemind.dht.crypto import RSASignatureValidator
 
 from trainer.passport import Passport
 from trainer.recipe import Recipe
-from trainer.swarm import gate, identity, orphans
+from trainer.swarm import empty_streams, gate, identity, orphans
 from trainer.swarm.averager import RoundAverager
 from trainer.swarm.progress import Standing
 from trainer.swarm.tracker import Tracker
@@ -55,6 +55,7 @@ class SwarmPeer:
         self.coordinators = frozenset(address.rpartition("/p2p/")[2] for address in bootstrap)
         if is_coordinator:
             self.coordinators = frozenset([self.peer_id])
+        empty_streams.install()
         try:
             with orphans.children_end_with_us():
                 self.dht = DHT(
