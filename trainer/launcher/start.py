@@ -1,0 +1,138 @@
+"""What the launcher does, in order: say it, ask once, enrol, make an environment, start the agent."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from trainer.launcher import web
+from trainer.launcher.environment import chosen_python, prepare
+from trainer.launcher.machine import facts
+from trainer.launcher.place import (
+    Unusable,
+    data_folder,
+    make_folder,
+    site_folder,
+    store_device,
+    stored_device,
+)
+
+WINDOWS = (
+    "Potluck does not run on Windows itself, because its peer-to-peer library does not: "
+    "install WSL2 and use the Linux launcher inside it."
+)
+INTRODUCTION = """\
+Potluck trains a language model together with other people's computers.
+
+This will
+  do    make a private Python environment in {home}{install}
+        and train in "{collaboration}" for {site}
+        until you stop it with Ctrl-C
+  use   all processor cores but one, at low priority; about 1.5 GB of disk
+  send  to the site: what it trained, its loss and speed, and this machine's
+        system, processor and memory; to other peers: gradients, and, as in
+        any peer-to-peer program, your network address. Your files are not read.
+"""
+
+
+def main(words: list[str] | None = None) -> int:
+    try:
+        return _start(_given(words))
+    except (Unusable, web.Unreachable, web.Refusal, web.Damaged) as error:
+        print(error, file=sys.stderr)
+    except KeyboardInterrupt:
+        print("Stopped. Nothing is running; start it again at any time.", file=sys.stderr)
+        return 130
+    return 1
+
+
+def _given(words: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="potluck.pyz", description="Lends this computer to a collaboration."
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask (for headless machines)")
+    parser.add_argument("--plain", action="store_true", help="print lines, for logs")
+    parser.add_argument("--threads", type=int, default=0, help="default: all cores but one")
+    parser.add_argument("--home", type=Path, default=None, help="data folder")
+    return parser.parse_args(words)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """What the site wrote into this download. Raises Unusable when it is not there or damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            config = json.loads(archive.read("config.json"))
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise Unusable(
+            f"{path} is no personal launcher, or it is damaged. Download it on a site's Join page."
+        ) from error
+    if not isinstance(config, dict) or not isinstance(config.get("site"), str):
+        raise Unusable(f"{path} does not say which site it is for. Download it again.")
+    return config
+
+
+def _start(given: argparse.Namespace) -> int:
+    if os.name == "nt":
+        raise Unusable(WINDOWS)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    config = read_config(Path(sys.argv[0]))
+    site = config["site"].rstrip("/")
+    home = make_folder(given.home.expanduser().absolute() if given.home else data_folder())
+    device = stored_device(home, site)
+    if device is None:
+        if not _agreed(given, config, home):
+            print("Nothing was installed.")
+            return 0
+        device = _enrol(home, site, config)
+    python = chosen_python() or prepare(home, site, say=lambda line: print(line, flush=True))
+    _replace_by_agent(python, given, site, config, home)
+    raise AssertionError("unreachable: this process is the agent now")
+
+
+def _agreed(given: argparse.Namespace, config: dict[str, Any], home: Path) -> bool:
+    install = "" if chosen_python() else "\n        (the first start downloads about 400 MB)"
+    print(INTRODUCTION.format(home=home, install=install, **_shown(config)), flush=True)
+    if given.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise Unusable("Nobody is here to be asked. Start it with --yes if that is all right.")
+    return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _shown(config: dict[str, Any]) -> dict[str, str]:
+    return {key: str(config.get(key, "")) for key in ("site", "collaboration")}
+
+
+def _enrol(home: Path, site: str, config: dict[str, Any]) -> dict[str, Any]:
+    """Exchanges the code for this device's token. The folder is proven first: a code works once."""
+    make_folder(site_folder(home, site))
+    body = {"code": str(config.get("code", "")), "machine": facts()}
+    device = json.loads(web.call(f"{site}/api/v1/device/enrol", body=body))
+    store_device(home, site, device)
+    print(f'Enrolled at {site} as "{device.get("name", "")}".', flush=True)
+    return dict(device)
+
+
+def _replace_by_agent(
+    python: Path, given: argparse.Namespace, site: str, config: dict[str, Any], home: Path
+) -> None:
+    """This process becomes the agent, so that signals reach it directly."""
+    command = [str(python), "-m", "trainer", "run", "--site", site, "--home", str(home)]
+    if config.get("collaboration"):
+        command += ["--collaboration", quote(str(config["collaboration"]))]
+    command += ["--plain"] if given.plain else []
+    command += ["--yes"] if given.yes else []
+    command += ["--threads", str(given.threads)] if given.threads else []
+    env = dict(os.environ, PYTHONUTF8="1")
+    if not chosen_python():  # the private environment is complete without the person's own paths
+        for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+            env.pop(name, None)
+        os.chdir(home)
+    os.execve(command[0], command, env)
