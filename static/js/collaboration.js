@@ -72,7 +72,7 @@ class Page {
     if (this.state.last_round) this.takeRounds([this.state.last_round]);
     if (!this.find("events")) return;
     const answer = await fetch(`${this.api}/events`).catch(() => null);
-    if (answer?.ok) this.takeEvents((await answer.json()).events);
+    if (answer?.ok) this.takeEvents(await answer.json());
   }
 
   takeRounds(rounds) {

@@ -1,0 +1,87 @@
+"""A site with a past: rounds, credit, a checkpoint and events, as a few days would leave them."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+from django.utils import timezone
+
+from tests.factories import make_device, make_session, make_user
+from trainer.wire import Outcome
+from webapp.artifacts.models import Artifact, Checkpoint, Kind
+from webapp.collaborations.models import Collaboration, State
+from webapp.credit.models import HourlyCredit
+from webapp.live.models import Event, RoundRecord
+
+PEOPLE = ("ada", "রূপা", "grace", "linus")
+
+
+def give_past(collaboration: Collaboration, num_rounds: int = 120) -> None:
+    now = timezone.now()
+    collaboration.text_credit = "Wikipedia lead paragraphs, CC BY-SA 4.0"
+    collaboration.summary = "A small language model that learns from encyclopedia leads."
+    collaboration.state, collaboration.round = State.RUNNING, num_rounds
+    collaboration.started_at = now - timedelta(hours=5)
+    collaboration.save()
+    RoundRecord.objects.bulk_create(
+        _round(collaboration, number, now - timedelta(seconds=20 * (num_rounds - number)))
+        for number in range(1, num_rounds + 1)
+    )
+    for place, name in enumerate(PEOPLE):
+        _credit(collaboration, name, 4 - place, now)
+    artifact = Artifact.objects.create(
+        kind=Kind.CHECKPOINT,
+        sha256="ab" * 32,
+        size_bytes=14_208_111,
+        filename="round-100.safetensors",
+        path="x",
+    )
+    Checkpoint.objects.create(collaboration=collaboration, artifact=artifact, round=100, loss=3.4)
+
+
+def _round(collaboration, number, at):
+    outcome = {37: Outcome.PARTIAL, 90: Outcome.PARTIAL, 101: Outcome.FAILED, 110: Outcome.ALONE}
+    loss = 2.9 + 6 * math.exp(-number / 18) + 0.15 * math.sin(number * 1.7)
+    return RoundRecord(
+        collaboration=collaboration,
+        round=number,
+        outcome=outcome.get(number, Outcome.CLEAN),
+        members=3,
+        samples=520,
+        tokens=66_000,
+        loss=loss,
+        held_out_loss=loss + 0.2 if number % 10 == 0 else None,
+        duration_s=6.1,
+        at=at,
+    )
+
+
+def _credit(collaboration, name, share, now):
+    user = make_user("")
+    user.name = name
+    user.save()
+    device, _ = make_device(user, f"{name}-pc")
+    for hours in range(5):
+        HourlyCredit.objects.create(
+            collaboration=collaboration,
+            user=user,
+            device=device,
+            hour=now - timedelta(hours=hours),
+            samples=3100 * share,
+            tokens=390_000 * share,
+            rounds=30,
+            compute_s=2000,
+        )
+    ended = now - timedelta(minutes=5)
+    make_session(
+        device,
+        collaboration,
+        started_at=now - timedelta(hours=share),
+        ended_at=ended,
+        end_cause="stopped",
+        compute_s=3000,
+    )
+    Event.objects.create(
+        collaboration=collaboration, at=ended, what="left", text="left: stopped", device=device
+    )
