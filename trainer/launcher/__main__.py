@@ -4,10 +4,9 @@
 
 import sys
 
-if sys.version_info < (3, 9):
+if sys.version_info < (3, 9):  # noqa: UP036
     sys.exit(
-        "Python 3.9 or newer is needed to start Potluck; this is %s. Install a newer Python 3."  # noqa: UP031
-        % sys.version.split()[0]
+        "Python 3.9 or newer is needed to start Potluck. Install a newer Python 3 and try again."
     )
 
 from trainer.launcher.start import main

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-import urllib.error
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,33 @@ def prepare(home: Path, site: str, *, say: Say) -> Path:
         write_whole(newest, env.name)
         _delete_unused(envs, env)
     return _python_of(env)
+
+
+def trainer_alone(home: Path, site: str, *, say: Say) -> Path:
+    """A folder with the site's trainer, for an environment that has everything else."""
+    envs = make_folder(home / "envs")
+    newest = site_folder(home, site) / "trainer"
+    try:
+        manifest = json.loads(web.call(f"{site}/launcher/manifest.json", timeout_s=QUICK_S))
+    except web.Unreachable:
+        known = newest.read_text(encoding="utf-8") if newest.exists() else ""
+        if not known or not (envs / known).is_dir():
+            raise
+        say("The site does not answer; starting what is installed.")
+        return envs / known
+    folder = envs / f"trainer-{manifest['trainer']['sha256'][:12]}"
+    if not folder.is_dir():
+        draft = make_folder(folder.with_name(f"{folder.name}-{os.getpid()}"))
+        with zipfile.ZipFile(_fetch_wheel(site, manifest["trainer"], draft)) as wheel:
+            wheel.extractall(draft / "files")
+        try:
+            (draft / "files").rename(folder)
+        except OSError as error:
+            if not folder.is_dir():  # else: another start was quicker
+                raise Unusable(in_words(error, folder)) from error
+        shutil.rmtree(draft, ignore_errors=True)
+    write_whole(newest, folder.name)
+    return folder
 
 
 def _python_of(env: Path) -> Path:
@@ -171,7 +198,7 @@ def _install(
 def _answers(index: str) -> bool:
     try:
         web.open_url(f"{index.rstrip('/')}/torch/", timeout_s=QUICK_S).close()
-    except (web.Unreachable, web.Refusal, urllib.error.URLError):
+    except (web.Unreachable, web.Refusal):
         return False
     return True
 

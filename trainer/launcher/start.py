@@ -1,4 +1,4 @@
-"""What the launcher does, in order: say it, ask once, enrol, make an environment, start the agent."""
+"""The launcher's steps: say what will be done, ask once, enrol, install, become the agent."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 import os
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from trainer.launcher import web
-from trainer.launcher.environment import chosen_python, prepare
+from trainer.launcher.environment import MISLEADING, chosen_python, prepare, trainer_alone
 from trainer.launcher.machine import facts
 from trainer.launcher.place import (
     Unusable,
@@ -91,8 +91,12 @@ def _start(given: argparse.Namespace) -> int:
             print("Nothing was installed.")
             return 0
         device = _enrol(home, site, config)
-    python = chosen_python() or prepare(home, site, say=lambda line: print(line, flush=True))
-    _replace_by_agent(python, given, site, config, home)
+    say = partial(print, flush=True)
+    if python := chosen_python():
+        paths = [str(trainer_alone(home, site, say=say)), os.environ.get("PYTHONPATH", "")]
+    else:
+        python, paths = prepare(home, site, say=say), []
+    _replace_by_agent(python, paths, given, config, home)
     raise AssertionError("unreachable: this process is the agent now")
 
 
@@ -121,18 +125,19 @@ def _enrol(home: Path, site: str, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _replace_by_agent(
-    python: Path, given: argparse.Namespace, site: str, config: dict[str, Any], home: Path
+    python: Path, paths: list[str], given: argparse.Namespace, config: dict[str, Any], home: Path
 ) -> None:
     """This process becomes the agent, so that signals reach it directly."""
+    site = config["site"].rstrip("/")
     command = [str(python), "-m", "trainer", "run", "--site", site, "--home", str(home)]
     if config.get("collaboration"):
-        command += ["--collaboration", quote(str(config["collaboration"]))]
+        command += ["--collaboration", str(config["collaboration"])]
     command += ["--plain"] if given.plain else []
     command += ["--yes"] if given.yes else []
     command += ["--threads", str(given.threads)] if given.threads else []
-    env = dict(os.environ, PYTHONUTF8="1")
-    if not chosen_python():  # the private environment is complete without the person's own paths
-        for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
-            env.pop(name, None)
-        os.chdir(home)
-    os.execve(command[0], command, env)
+    env = {key: value for key, value in os.environ.items() if key not in MISLEADING}
+    env["PYTHONUTF8"] = "1"
+    if paths:
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    os.chdir(home)
+    os.execve(command[0], command, env)  # noqa: S606
