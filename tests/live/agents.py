@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.test import Client
 
@@ -37,7 +37,7 @@ DEADLINE_S = 15.0
 async def eventually(condition: Callable[[], Any], *, within_s: float = DEADLINE_S) -> Any:
     """The first true answer of `condition`, a function that may read the database."""
     deadline = time.monotonic() + within_s
-    while not (answer := await sync_to_async(condition)()):
+    while not (answer := await database_sync_to_async(condition)()):
         assert time.monotonic() < deadline, f"never came true: {condition}"
         await asyncio.sleep(0.02)
     return answer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from django.test import Client
 
@@ -17,6 +19,11 @@ async def live(transactional_db, monkeypatch):
     monkeypatch.setattr(beat, "FACTS_EVERY_S", 0.2)
     hub.start()
     yield hub
+    # Sockets that a test left open would still be reading while the tables are emptied.
+    sockets = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in sockets:
+        task.cancel()
+    await asyncio.gather(*sockets, return_exceptions=True)
     await hub.stop()
 
 

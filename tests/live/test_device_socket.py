@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 
 from tests.factories import make_device
 from tests.live.agents import Agent, eventually, receipt
@@ -39,7 +39,7 @@ async def test_reports_repeated_and_reordered_are_stored_once_and_acked_in_order
     for seq in (2, 1, 2, 4, 1, 4, 3, 3, 5, 2):
         await agent.report(seq, receipt(seq, samples=10))
     await agent.acked(5)
-    seqs = await sync_to_async(
+    seqs = await database_sync_to_async(
         lambda: sorted(StoredReceipt.objects.values_list("seq", flat=True))
     )()
     assert seqs == [1, 2, 3, 4, 5]
@@ -101,12 +101,12 @@ async def test_a01_a_restarted_device_is_accepted_at_once_and_its_old_session_ha
 
 
 async def test_a_device_revoked_in_mid_session_is_told_and_cut_off(live, alice, collaboration):
-    device, token = await sync_to_async(make_device)(alice)
+    device, token = await database_sync_to_async(make_device)(alice)
     agent = Agent(token)
     await agent.join()
     await agent.report(1, receipt(1))
     await agent.acked(1)
-    await sync_to_async(revoke)(device, by=alice, reason="sold")
+    await database_sync_to_async(revoke)(device, by=alice, reason="sold")
     control = await agent.hear()
     assert (control.wish, control.cause) == (Wish.STOP, LeaveCause.REVOKED)
     assert "sold" in control.reason
@@ -119,7 +119,7 @@ async def test_a_device_revoked_in_mid_session_is_told_and_cut_off(live, alice, 
 async def test_a_volunteer_banned_in_mid_session_reads_the_reason(live, alice, olga, token):
     agent = Agent(token)
     await agent.join()
-    await sync_to_async(ban)(alice, by=olga, reason="sent noise")
+    await database_sync_to_async(ban)(alice, by=olga, reason="sent noise")
     control = await agent.hear()
     assert control.cause == LeaveCause.BANNED
     assert "sent noise" in control.reason
@@ -128,10 +128,12 @@ async def test_a_volunteer_banned_in_mid_session_reads_the_reason(live, alice, o
 async def test_pause_and_resume_reach_the_agent_with_the_reason(live, token, collaboration, olga):
     agent = Agent(token)
     await agent.join()
-    await sync_to_async(collaborations.pause)(collaboration, by=olga, reason="moving house")
+    await database_sync_to_async(collaborations.pause)(
+        collaboration, by=olga, reason="moving house"
+    )
     control = await agent.hear()
     assert (control.wish, control.reason) == (Wish.PAUSE, "moving house")
-    await sync_to_async(collaborations.resume)(collaboration, by=olga)
+    await database_sync_to_async(collaborations.resume)(collaboration, by=olga)
     assert (await agent.hear()).wish == Wish.RUN
 
 

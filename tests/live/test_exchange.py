@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from datetime import timedelta
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from tests.factories import make_device, make_session
@@ -102,7 +102,7 @@ async def test_b04_a_session_whose_web_process_died_is_closed_and_viewers_are_to
         Session.objects.filter(pk=session.pk).update(last_seen_at=dead)
         close_dead_sessions()
 
-    await sync_to_async(long_ago)()
+    await database_sync_to_async(long_ago)()
     await viewer.sees(lambda viewer: viewer.events)
     assert (viewer.events[0]["what"], viewer.events[0]["who"]) == ("lost", "alice")
     assert (await Event.objects.aget()).text.startswith("lost: no sign of life for 60 s")

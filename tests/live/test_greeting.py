@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 
 from tests.factories import make_device
 from tests.live.agents import Agent
@@ -55,7 +55,7 @@ async def test_an_agent_that_says_nothing_is_refused(live, token, monkeypatch):
 
 
 async def test_a_banned_volunteer_reads_the_reason(live, collaboration, mallory):
-    _, token = await sync_to_async(make_device)(mallory)
+    _, token = await database_sync_to_async(make_device)(mallory)
     agent = Agent(token)
     await agent.connect()
     await agent.say(agent.hello())

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.db import OperationalError, connection, transaction
 
 from tests.factories import make_collaboration, make_device, make_session
@@ -229,4 +229,4 @@ async def test_a_report_that_cannot_be_stored_holds_up_only_its_own_session(
 
 
 async def _token(user):
-    return (await sync_to_async(make_device)(user))[1]
+    return (await database_sync_to_async(make_device)(user))[1]

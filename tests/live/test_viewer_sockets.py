@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.test import Client
 
 from tests.factories import make_collaboration, make_device
@@ -64,7 +64,7 @@ async def test_two_browsers_and_the_api_see_the_same_numbers(live, token, collab
     ignored = {"kind", "at"}
     shown = [{k: v for k, v in each.state.items() if k not in ignored} for each in (one, two)]
     assert shown[0] == shown[1]
-    api = await sync_to_async(selectors.snapshot)(collaboration)
+    api = await database_sync_to_async(selectors.snapshot)(collaboration)
     assert api["members"] == one.state["members"]
 
 
@@ -87,7 +87,7 @@ async def test_an_unlisted_volunteer_appears_as_anonymous_everywhere(live, alice
     agent = Agent(token)
     await agent.join()
     await viewer.sees(lambda viewer: viewer.state.get("members"))
-    await sync_to_async(set_listed)(alice, is_listed=False)
+    await database_sync_to_async(set_listed)(alice, is_listed=False)
     await viewer.sees(lambda viewer: viewer.state["members"][0]["name"] == "anonymous")
 
 
@@ -95,7 +95,7 @@ async def test_the_state_and_its_reason_reach_viewers_at_once(live, collaboratio
     viewer = Viewer()
     await viewer.connect()
     await viewer.frame()
-    await sync_to_async(collaborations.pause)(collaboration, by=olga, reason="power cut")
+    await database_sync_to_async(collaborations.pause)(collaboration, by=olga, reason="power cut")
     await viewer.sees(lambda viewer: viewer.state["state"] == "paused")
     assert viewer.state["state_reason"] == "power cut"
     await viewer.sees(lambda viewer: viewer.events)
@@ -109,8 +109,8 @@ async def test_without_such_a_collaboration_the_socket_is_closed_politely(live):
 
 
 async def test_a_draft_has_no_public_socket_even_while_its_devices_are_there(live, olga):
-    draft = await sync_to_async(make_collaboration)("draft", state="draft")
-    _, token = await sync_to_async(make_device)(olga)
+    draft = await database_sync_to_async(make_collaboration)("draft", state="draft")
+    _, token = await database_sync_to_async(make_device)(olga)
     agent = Agent(token)
     await agent.join(draft.slug)
     async with asyncio.timeout(15):
@@ -129,7 +129,7 @@ async def test_an_unknown_path_is_closed_politely(live):
 
 async def test_private_frames_tell_a_person_of_their_own_devices_only(live, browser, token, olga):
     others = Client()
-    await sync_to_async(others.force_login)(olga)
+    await database_sync_to_async(others.force_login)(olga)
     mine, theirs = (Viewer("/ws/me/", cookie_of(client)) for client in (browser, others))
     await mine.connect()
     await theirs.connect()
@@ -156,18 +156,18 @@ async def test_a_logged_out_tab_stops_receiving_private_frames(live, browser):
     tab = Viewer("/ws/me/", cookie_of(browser))
     await tab.connect()
     await tab.frame()
-    await sync_to_async(browser.logout)()
+    await database_sync_to_async(browser.logout)()
     assert await tab.close_code() == 4401
 
 
 async def test_a_log_out_in_another_browser_leaves_this_tab_alone(live, browser, alice):
     other = Client()
-    await sync_to_async(other.force_login)(alice)
+    await database_sync_to_async(other.force_login)(alice)
     tab, gone = (Viewer("/ws/me/", cookie_of(client)) for client in (browser, other))
     await tab.connect()
     await gone.connect()
     await tab.frame()
-    await sync_to_async(other.logout)()
+    await database_sync_to_async(other.logout)()
     await gone.close_code()
     assert [mailbox.user_id for mailbox in live.people] == [alice.pk]
 

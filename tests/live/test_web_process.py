@@ -14,7 +14,7 @@ import uuid
 from contextlib import contextmanager
 
 import pytest
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.db import connection
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -154,7 +154,9 @@ async def test_b04_after_kill_9_nothing_is_lost_or_doubled_and_no_ghost_is_shown
         await agent.send(Progress(round=31, activity=Activity.TRAINING).model_dump_json())
         assert (await online_seen_by(port, frames=3))[-1] == 1
         await agent.close()
-    seqs = await sync_to_async(lambda: list(Receipt.objects.values_list("seq", flat=True)))()
+    seqs = await database_sync_to_async(
+        lambda: list(Receipt.objects.values_list("seq", flat=True))
+    )()
     assert sorted(seqs) == list(range(1, 31))
 
 
