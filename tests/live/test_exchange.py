@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import subprocess
+import tempfile
 import uuid
 from datetime import timedelta
+from pathlib import Path
 
 from channels.db import database_sync_to_async
 from django.utils import timezone
@@ -12,10 +16,11 @@ from django.utils import timezone
 from tests.factories import make_device, make_session
 from tests.live.agents import Agent, Viewer, receipt
 from webapp.devices.models import Session
-from webapp.live.hub import Hub
+from webapp.live.hub import Hub, hub
 from webapp.live.mailbox import Mailbox
 from webapp.live.models import Event
 from webapp.live.tasks import close_dead_sessions
+from webapp.ops.embedded import valkey_command
 
 
 async def until(condition):
@@ -69,8 +74,6 @@ async def test_without_a_broker_reports_are_stored_and_frames_go_on(
             "CONFIG": {"hosts": [f"unix://{tmp_path}/nobody-listens"]},
         }
     }
-    from webapp.live.hub import hub
-
     hub.start()
     try:
         viewer = Viewer()
@@ -106,3 +109,38 @@ async def test_b04_a_session_whose_web_process_died_is_closed_and_viewers_are_to
     await viewer.sees(lambda viewer: viewer.events)
     assert (viewer.events[0]["what"], viewer.events[0]["who"]) == ("lost", "alice")
     assert (await Event.objects.aget()).text.startswith("lost: no sign of life for 60 s")
+
+
+async def test_processes_find_each_other_again_after_the_broker_was_killed(
+    settings, tmp_path, transactional_db, token
+):
+    place = Path(tempfile.mkdtemp(dir="/tmp")) / "valkey.sock"  # a socket's path must be short
+    settings.CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [f"unix://{place}"]},
+        }
+    }
+    command = valkey_command(place, tmp_path / "valkey")
+    hubs = (hub, Hub())
+    valkey = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        await until(place.exists)
+        for each in hubs:
+            each.start()
+        await hubs[1].enter("demo", Mailbox())
+        agent = Agent(token)
+        await agent.join()
+        await agent.train(3, samples=16, loss=4.5)
+        await until(lambda: hubs[1].rooms["demo"].shown.get("loss") == 4.5)
+        valkey.kill()
+        valkey.wait()
+        valkey = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        await agent.train(3, samples=32, loss=4.25)
+        await until(lambda: hubs[1].rooms["demo"].shown.get("loss") == 4.25)
+    finally:
+        for each in hubs:
+            await each.stop()
+        valkey.kill()
+        valkey.wait()
+        shutil.rmtree(place.parent)
