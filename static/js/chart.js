@@ -40,9 +40,12 @@ export function layout(x, y) {
 
 export const draw = (place, traces, shape) => window.Plotly.react(place, traces, shape, CONFIG);
 
-/** Frees what Plotly holds when the page goes, and draws anew when the theme changes. */
+/** Frees what Plotly holds when the page goes; follows the theme and the size of its place. */
 export function tend(place, redraw) {
   document.addEventListener("theme", redraw);
+  new ResizeObserver(() => {
+    if (place.offsetHeight && place.querySelector(".main-svg")) window.Plotly.Plots.resize(place);
+  }).observe(place);
   addEventListener("pagehide", () => window.Plotly.purge(place));
   addEventListener("pageshow", (event) => event.persisted && redraw());
 }

@@ -3,7 +3,7 @@
 /** Points are kept up to this many per line; beyond it the page asks the site to thin them. */
 export const MOST_POINTS = 1500;
 
-const SMOOTHING = 0.12;
+const SMOOTHING = 0.25;
 const isFinite_ = (value) => typeof value === "number" && Number.isFinite(value);
 
 /** One line: rounds in growing order, each with one value (null: not a number). */

@@ -1,0 +1,181 @@
+"""What pages do: by POST only, with a CSRF token, by those who may, and with a word about it."""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+import zipfile
+
+import pytest
+from django.test import Client
+
+from tests.factories import make_device, make_user
+from webapp.accounts.models import User
+from webapp.audit.models import Entry
+from webapp.devices.models import EnrolmentCode
+
+
+@pytest.fixture
+def volunteer(client, alice):
+    client.force_login(alice)
+    return client
+
+
+@pytest.fixture
+def organiser(olga):
+    client = Client()
+    client.force_login(olga)
+    return client
+
+
+@pytest.fixture
+def acts(alice, device, collaboration):
+    return {
+        "settings": "/me/settings/",
+        "delete": "/me/delete/",
+        "revoke mine": f"/me/devices/{device.pk}/revoke/",
+        "pause": "/console/c/demo/pause/",
+        "revoke": f"/console/devices/{device.pk}/revoke/",
+        "ban": f"/console/people/{alice.pk}/ban/",
+        "lift ban": f"/console/people/{alice.pk}/lift-ban/",
+        "download": "/c/demo/join/pyz/",
+    }
+
+
+def test_acts_are_posted_never_fetched(organiser, acts):
+    assert {name: organiser.get(path).status_code for name, path in acts.items()} == {
+        name: 405 for name in acts
+    }
+
+
+def test_acts_need_a_csrf_token(olga, acts):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(olga)
+    assert {client.post(path).status_code for path in acts.values()} == {403}
+
+
+def test_volunteers_cannot_act_in_the_console(volunteer, acts, device, collaboration):
+    for name in ("pause", "revoke", "ban", "lift ban"):
+        assert volunteer.post(acts[name], {"reason": "x"}).status_code == 403
+    device.refresh_from_db()
+    collaboration.refresh_from_db()
+    assert not device.is_revoked and collaboration.state == "open"
+
+
+def test_a_volunteer_revokes_only_devices_of_their_own(volunteer, device):
+    other, _ = make_device(make_user("bob"))
+    assert volunteer.post(f"/me/devices/{other.pk}/revoke/").status_code == 404
+    page = volunteer.post(f"/me/devices/{device.pk}/revoke/", follow=True).content.decode()
+    device.refresh_from_db()
+    assert device.is_revoked and "shut out for good" in page
+
+
+def test_settings_change_name_and_listing(volunteer, alice):
+    volunteer.post("/me/settings/", {"name": "Countess"})
+    alice.refresh_from_db()
+    assert (alice.name, alice.is_listed) == ("Countess", False)
+
+
+def test_a_taken_name_changes_nothing(volunteer, alice):
+    make_user("bob")
+    page = volunteer.post("/me/settings/", {"name": "BOB"}, follow=True).content.decode()
+    alice.refresh_from_db()
+    assert (alice.name, alice.is_listed) == ("alice", True) and "Somebody else" in page
+
+
+def test_an_account_is_deleted_only_when_its_name_is_typed(volunteer, alice):
+    page = volunteer.post("/me/delete/", {"confirmation": "yes"}, follow=True)
+    assert "Nothing was deleted" in page.content.decode()
+    page = volunteer.post("/me/delete/", {"confirmation": "alice"}, follow=True)
+    assert "was deleted" in page.content.decode()
+    assert not User.objects.filter(pk=alice.pk).exists()
+    assert volunteer.get("/me/").status_code == 302
+
+
+def test_an_organiser_moves_a_collaboration_and_it_is_audited(organiser, collaboration):
+    organiser.post("/console/c/demo/pause/", {"reason": "the server moves"})
+    collaboration.refresh_from_db()
+    assert (collaboration.state, collaboration.state_reason) == ("paused", "the server moves")
+    organiser.post("/console/c/demo/resume/")
+    page = organiser.post("/console/c/demo/finish/", {"confirmation": "nope"}, follow=True)
+    collaboration.refresh_from_db()
+    assert collaboration.state == "open" and "Nothing was changed" in page.content.decode()
+    organiser.post("/console/c/demo/finish/", {"confirmation": "demo"})
+    collaboration.refresh_from_db()
+    assert collaboration.state == "finished"
+    page = organiser.get("/console/audit/").content.decode()
+    assert "collaboration.pause" in page and "collaboration.finish" in page and "olga" in page
+
+
+def test_a_move_that_does_not_fit_is_explained(organiser, collaboration):
+    page = organiser.post("/console/c/demo/open/", follow=True).content.decode()
+    assert "cannot become open" in page
+    assert organiser.post("/console/c/demo/explode/").status_code == 404
+
+
+def test_an_organiser_bans_with_a_reason_and_lifts_it(organiser, alice):
+    organiser.post(f"/console/people/{alice.pk}/ban/", {"reason": ""})
+    alice.refresh_from_db()
+    assert not alice.is_banned
+    organiser.post(f"/console/people/{alice.pk}/ban/", {"reason": "made-up samples"})
+    alice.refresh_from_db()
+    assert alice.ban_reason == "made-up samples"
+    organiser.post(f"/console/people/{alice.pk}/lift-ban/")
+    alice.refresh_from_db()
+    assert not alice.is_banned
+
+
+def test_an_organiser_revokes_a_device_with_a_reason(organiser, device, collaboration):
+    done = organiser.post(
+        f"/console/devices/{device.pk}/revoke/", {"reason": "stolen", "collaboration": "demo"}
+    )
+    device.refresh_from_db()
+    assert device.revoked_reason == "stolen" and done.url == "/console/c/demo/"
+
+
+def test_the_audit_log_is_paginated(organiser):
+    Entry.objects.bulk_create(Entry(action=f"act.{n}", subject="x") for n in range(120))
+    assert "Page 1 of 3" in organiser.get("/console/audit/").content.decode()
+
+
+def test_joining_makes_a_code_that_is_shown_once(volunteer, alice, collaboration):
+    page = volunteer.post("/c/demo/join/", {"device_name": "lab PC"}).content.decode()
+    code = re.search(r"/launcher/([A-Za-z0-9_-]{20,})/potluck\.pyz", page).group(1)
+    assert page.count(code) == 1
+    assert EnrolmentCode.objects.get().device_name == "lab PC"
+    assert code not in volunteer.get("/c/demo/join/").content.decode()
+    assert "WSL2" in page
+
+
+@pytest.mark.parametrize("kind", ["linux", "macos", "pyz"])
+def test_each_shape_of_the_launcher_is_downloaded_by_post(volunteer, collaboration, kind):
+    page = volunteer.post("/c/demo/join/", {"device_name": "lab PC"}).content.decode()
+    ticket = re.search(r'name="ticket" value="([^"]+)"', page).group(1)
+    answer = volunteer.post(f"/c/demo/join/{kind}/", {"ticket": ticket})
+    assert answer.status_code == 200 and "attachment" in answer["Content-Disposition"]
+    content = io.BytesIO(answer.content)
+    if kind == "linux":
+        assert "potluck/potluck.pyz" in tarfile.open(fileobj=content).getnames()
+    elif kind == "macos":
+        assert "potluck/potluck.pyz" in zipfile.ZipFile(content).namelist()
+    else:
+        assert b"lab PC" in zipfile.ZipFile(content).read("config.json")
+    assert EnrolmentCode.objects.count() == 1
+
+
+def test_a_made_up_download_ticket_is_refused(volunteer, collaboration):
+    assert volunteer.post("/c/demo/join/pyz/", {"ticket": "abc:def"}).status_code == 403
+    assert volunteer.post("/c/demo/join/windows/", {"ticket": "x"}).status_code == 404
+
+
+def test_a_banned_person_reads_why_they_cannot_join(client, mallory, collaboration):
+    client.force_login(mallory)
+    page = client.post("/c/demo/join/", {"device_name": "x"}).content.decode()
+    assert "sent made-up samples" in page and not EnrolmentCode.objects.exists()
+
+
+def test_a_site_only_this_machine_reaches_says_so_and_what_to_do(volunteer, collaboration, settings):
+    settings.SITE_URL = "http://127.0.0.1:8000"
+    page = volunteer.get("/c/demo/join/").content.decode()
+    assert "this machine only" in page and "SITE_URL" in page
