@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -80,8 +81,11 @@ def persist(
             return act()
         except (web.Unreachable, web.Damaged) as error:
             asked_s = error.retry_after_s if isinstance(error, web.Unreachable) else None
-            wait_s = (asked_s or 0.0) + delay_s(min(failures, 3))
-            failures += 1
+            if asked_s is None:
+                wait_s = delay_s(min(failures, 3))
+                failures += 1
+            else:  # the site is there and knows how long; spread, so that not all come at once
+                wait_s = asked_s * random.uniform(1, 2)  # noqa: S311
             log.info("%s Trying again in %.0f s.", error, wait_s)
             waiting(f"{error} Trying again in {wait_s:.0f} s.")
         until = time.monotonic() + wait_s

@@ -22,7 +22,7 @@ STATUS = {
     "update": 426,
     "wait": 409,
 }
-WAIT_S = 5
+WAIT_S = 2
 
 
 class Problem(Schema):

@@ -35,8 +35,8 @@ def web() -> Program:
     """
     flags = (
         f"--host {settings.HTTP_HOST} --port {settings.HTTP_PORT} --lifespan off "
-        "--timeout-graceful-shutdown 4 --ws-per-message-deflate false --no-access-log "
-        "--log-level warning"
+        "--timeout-graceful-shutdown 4 --ws-per-message-deflate false --ws-max-size 131072 "
+        "--no-access-log --log-level warning"
     )
     wildcard = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
     host = wildcard.get(settings.HTTP_HOST, settings.HTTP_HOST)
