@@ -139,3 +139,11 @@ def test_a_waiting_swarm_is_nearly_idle(swarm: Swarm):
     share = (processor_seconds(peer) - before) / (time.monotonic() - began)
     print(json.dumps({"paused_share_of_a_core": round(share, 4)}))
     assert share < 0.05
+
+
+def test_a_peer_whose_passport_runs_out_waits_instead_of_training_alone(swarm: Swarm):
+    swarm.open()
+    peer = refused(swarm, "a", expires_at=time.time() + 30)
+    wait_for("training", lambda: peer.activity() == "training", 30)
+    wait_for("wait", lambda: peer.activity() == "waiting", 60)
+    assert "has expired" in peer.said("progress")[-1]["reason"]

@@ -25,7 +25,7 @@ NEARLY = 0.7  # of the target or the deadline: then a peer that is ready is foll
 HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
 GIVE_UP_S = 9.0  # a leaver breaks off an average that takes longer
 IDLE_S = 0.25
-TEXT_PAUSE_S = 10.0
+PAUSE_S = 10.0
 log = logging.getLogger(__name__)
 
 
@@ -68,6 +68,8 @@ class RoundLoop:
             elif control.wish is Wish.STOP and not self._nearly_over(view):
                 self.release("this device stopped before the round ended")
                 return control.cause or LeaveCause.STOPPED
+            elif self.peer.passport_expired():
+                self._wait("the right to take part has expired, and the site has not renewed it")
             elif self.catch_up.needed(view):
                 self.catch_up.run(view.round or 0)
             elif self.due(view, finishing):
@@ -162,7 +164,8 @@ class RoundLoop:
         try:
             batch = next(self._batches)
         except SourceUnavailable as error:
-            self._wait_for_text(str(error))
+            self._wait(str(error))
+            self._batches = self._new_batches()
             return
         loss = self.learner.learn(batch)
         if loss is None:
@@ -171,13 +174,14 @@ class RoundLoop:
         self.tally.add(batch, loss, time.monotonic() - began)
         self._meter.add(batch.samples)
 
-    def _wait_for_text(self, reason: str) -> None:
-        log.warning("Text cannot be read: %s", reason)
-        self.show(Activity.WAITING, f"{reason}; trying again in {TEXT_PAUSE_S:.0f} s")
-        until = time.monotonic() + TEXT_PAUSE_S
+    def _wait(self, reason: str) -> None:
+        """For what may be different in a while."""
+        log.warning("Waiting: %s", reason)
+        self.enter(Stage.AWAY)
+        self.show(Activity.WAITING, f"{reason}; trying again in {PAUSE_S:.0f} s")
+        until = time.monotonic() + PAUSE_S
         while time.monotonic() < until and self.wish().wish is Wish.RUN:
             time.sleep(IDLE_S)
-        self._batches = self._new_batches()
 
     def due(self, view: View, finishing: bool) -> bool:
         """Whether the round should end now: target reached, deadline passed, or others do so."""

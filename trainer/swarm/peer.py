@@ -13,7 +13,7 @@ from hivemind.dht.crypto import RSASignatureValidator
 
 from trainer.passport import Passport
 from trainer.recipe import Recipe
-from trainer.swarm import empty_streams, gate, identity, orphans
+from trainer.swarm import clock, empty_streams, gate, identity, orphans
 from trainer.swarm.averager import RoundAverager
 from trainer.swarm.progress import Standing
 from trainer.swarm.tracker import Tracker
@@ -49,7 +49,7 @@ class SwarmPeer:
         self.peer_id = self.identity.peer_id
         key = gate.as_hivemind_key(self.identity)
         self._passport_file = folder / "passport.json"
-        self._next_passport = 0.0
+        self._next_passport = self._expires_at = 0.0
         self.refresh_passport()
         self.bootstrap = tuple(bootstrap)
         self.coordinators = frozenset(address.rpartition("/p2p/")[2] for address in bootstrap)
@@ -124,7 +124,13 @@ class SwarmPeer:
         if time.monotonic() < self._next_passport:
             return
         self._next_passport = time.monotonic() + PASSPORT_EVERY_S
-        gate.write_passport(self._passport_file, self._passport())
+        passport = self._passport()
+        self._expires_at = passport.read().expires_at
+        gate.write_passport(self._passport_file, passport)
+
+    def passport_expired(self) -> bool:
+        """Nobody answers a peer whose passport has expired: it would think itself alone."""
+        return self._expires_at <= clock.now()
 
     def close(self) -> None:
         """Leaves: record first, then the averager once it has served its group, then the DHT."""
