@@ -18,7 +18,7 @@ setup-dev: setup ## add the tools for tests and checks
 run: setup ## start everything; Ctrl-C stops it
 	@$(PY) manage.py up $(ARGS)
 
-test: setup-dev chromium lint ## all tests, short forms of the long ones
+test: setup-dev chromium ## checks and all tests, with short forms of the long ones
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" tests/all.sh "not soak"
 
 soak: setup-dev chromium ## the long forms of the long cases

@@ -37,7 +37,7 @@ def main(folder: Path, lock: Path) -> None:
         "--disable-pip-version-check",
         "--quiet",
     ]
-    command = [folder / "bin" / "python", "-m", "pip", "install", *flags, "-r", lock]
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", *flags, "-r", str(lock)]
     if answers(TORCH_CPU_INDEX):
         command += ["--extra-index-url", TORCH_CPU_INDEX]
     print(f"Installing {lock} into {folder} …", flush=True)

@@ -10,6 +10,7 @@ step() {
     shift
     "$@" || failed=1
 }
+step "style, types, borders" make -s lint
 step "everything but the browser, SQLite" python -m pytest -q -m "not browser and ($1)"
 step "the site again, PostgreSQL" \
     python -m tests.postgres python -m pytest -q -m "not browser and not swarm and ($1)" tests/web tests/live
