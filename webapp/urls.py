@@ -8,7 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 
 admin.site.site_header = "Potluck data"
-admin.site.login = secure_admin_login(admin.site.login)  # rate limits and MFA
+# Rate limits and a second factor, in the way allauth documents.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 
 def ping(request: HttpRequest) -> HttpResponse:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.contrib.auth.models import AbstractUser, BaseUserManager
 from django.db import models
 
@@ -26,9 +28,10 @@ def pseudonym() -> str:
 
 
 class User(AbstractUser):
-    username = None
-    first_name = None
-    last_name = None
+    # Django's way to leave out an inherited field, which its stubs do not know.
+    username = None  # type: ignore[assignment]
+    first_name = None  # type: ignore[assignment]
+    last_name = None  # type: ignore[assignment]
     email = models.EmailField(unique=True)
     name = models.CharField(
         "public name", max_length=40, unique=True, help_text="Shown to others. Not your e-mail."
@@ -39,8 +42,9 @@ class User(AbstractUser):
     ban_reason = models.CharField(max_length=300, blank=True)
 
     USERNAME_FIELD = "email"
-    REQUIRED_FIELDS: list[str] = []
-    objects = UserManager()
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+    # The inherited manager asks for a username, so this one is not made from it.
+    objects: ClassVar[UserManager] = UserManager()  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return self.name

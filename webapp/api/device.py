@@ -8,7 +8,7 @@ from ninja import Path, Router
 from trainer.grant import Checkpoint, Enrolled, EnrolRequest, JoinGrant, JoinRequest
 from trainer.passport import Passport
 from trainer.wire import Slug
-from webapp.api.gates import DeviceToken, PerMinute
+from webapp.api.gates import DeviceRequest, DeviceToken, PerMinute
 from webapp.api.problems import problems
 from webapp.artifacts.selectors import newest_checkpoint
 from webapp.collaborations.grants import join_grant, renew_passport
@@ -43,7 +43,7 @@ def enrol(request: HttpRequest, body: EnrolRequest) -> Enrolled:
     response={200: JoinGrant} | problems(401, 403, 404, 409, 426),
     throttle=PerMinute("join", 30),
 )
-def join(request: HttpRequest, slug: Path[Slug], body: JoinRequest) -> JoinGrant:
+def join(request: DeviceRequest, slug: Path[Slug], body: JoinRequest) -> JoinGrant:
     """The recipe, a passport and where to find the swarm."""
     collaboration = collaboration_by_slug(slug)
     return join_grant(request.auth, collaboration, body, checkpoint=_newest(collaboration))
@@ -55,7 +55,7 @@ def join(request: HttpRequest, slug: Path[Slug], body: JoinRequest) -> JoinGrant
     response={200: Passport} | problems(401, 403, 404, 409, 426),
     throttle=PerMinute("passport", 30),
 )
-def passport(request: HttpRequest, slug: Path[Slug], body: JoinRequest) -> Passport:
+def passport(request: DeviceRequest, slug: Path[Slug], body: JoinRequest) -> Passport:
     """A fresh passport for the same peer key; ask well before the old one expires."""
     return renew_passport(request.auth, collaboration_by_slug(slug), body)
 

@@ -44,8 +44,8 @@ def send_file(request: HttpRequest, path: Path, *, filename: str, etag: str) -> 
     try:
         part = _part(request, size, quoted)
     except Unsatisfiable:
-        answer = HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
-        return _labelled(answer, quoted)
+        refusal = HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+        return _labelled(refusal, quoted)
     start, end = part or (0, size)
     answer: HttpResponseBase = HttpResponse()
     if request.method != "HEAD":

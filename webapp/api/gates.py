@@ -33,6 +33,12 @@ def address_of(request: HttpRequest) -> str:
         return "unknown"
 
 
+class DeviceRequest(HttpRequest):
+    """A request that DeviceToken let through."""
+
+    auth: Device
+
+
 class DeviceToken(HttpBearer):
     """`request.auth` is then the device. Guessing is slowed down by address."""
 

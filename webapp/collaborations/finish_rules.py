@@ -47,15 +47,16 @@ def check(collaboration: Collaboration) -> bool:
     if rules == Finish():
         return False
     rounds = collaboration.rounds.all()
+    measured = rounds.filter(held_out_loss__isnull=False).order_by("round")
     reason = met_rule(
         rules,
         rounds=collaboration.round,
         samples=rounds.aggregate(sum=Sum("samples", default=0))["sum"],
-        held_out=list(
-            rounds.filter(held_out_loss__isnull=False)
-            .order_by("round")
-            .values_list("round", "held_out_loss")
-        ),
+        held_out=[
+            (number, loss)
+            for number, loss in measured.values_list("round", "held_out_loss")
+            if loss is not None
+        ],
     )
     if reason:
         services.finish(collaboration, by=None, reason=reason)

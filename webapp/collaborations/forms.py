@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.utils.text import slugify
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from trainer import catalogue
 from trainer.recipe import Choice, File, Finish, Optimizer, Recipe, Round, Text, Tokenizer
@@ -16,7 +16,7 @@ from webapp.collaborations import services
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.schema_fields import fields_of, values_of
 
-PARTS = {"optimizer": Optimizer, "round": Round, "finish": Finish}
+PARTS: dict[str, type[BaseModel]] = {"optimizer": Optimizer, "round": Round, "finish": Finish}
 FOLDERS = {"family": "families", "strategy": "strategies"}
 TITLES = {"optimizer": "Learning rate", "round": "Rounds", "finish": "When to finish"}
 
@@ -69,15 +69,20 @@ class CollaborationForm(forms.Form):
         self.artifacts: dict[str, Any] = {str(file.sha256): file for file in [*tokenizers, *texts]}
         self.recipe: Recipe | None = None
         titles = [(file.sha256, str(file)) for file in texts]
-        self.fields["tokenizer"].choices = [(file.sha256, str(file)) for file in tokenizers]
-        self.fields["texts"].choices = titles
-        self.fields["held_out"].choices = [("", "None"), *titles]
+        self._offer("tokenizer", [(file.sha256, str(file)) for file in tokenizers])
+        self._offer("texts", titles)
+        self._offer("held_out", [("", "None"), *titles])
         for of, folder in FOLDERS.items():
-            self.fields[of].choices = catalogue.choices(folder)
+            self._offer(of, catalogue.choices(folder))
             for name, plugin in catalogue.plugins(folder).items():
                 self.fields |= fields_of(plugin.Params, f"{of}__{name}")
         for part, model in PARTS.items():
             self.fields |= fields_of(model, part)
+
+    def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField), f"{name} offers no choice"
+        field.choices = choices
 
     def sections(self) -> list[Section]:
         """All fields in the order to show them."""

@@ -37,5 +37,6 @@ class PackageFinder(BaseFinder):
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterable[Any]:
         for url, place in self.places.items():
             storage = FileSystemStorage(location=str(place.parent))
-            storage.prefix = url.rsplit("/", 1)[0]
+            # Django reads it from every finder's storage; its stubs do not declare it.
+            storage.prefix = url.rsplit("/", 1)[0]  # type: ignore[attr-defined]
             yield place.name, storage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -112,7 +113,7 @@ def _listed_for(viewer: Any) -> Q:
     return Q(user__isnull=False) & (Q(user__is_listed=True) | Q(user=viewer.pk))
 
 
-def _place(rank: int, row: dict[str, Any], user: User, viewer: Any) -> Place:
+def _place(rank: int, row: Mapping[str, Any], user: User, viewer: Any) -> Place:
     is_me = viewer is not None and viewer.is_authenticated and viewer.pk == user.pk
     sums = {key: row[key] for key in SUMS}
     return Place(rank=rank, name=public_name(user, viewer=viewer), is_me=is_me, **sums)

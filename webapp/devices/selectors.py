@@ -62,7 +62,7 @@ def devices_in(collaboration: Any) -> QuerySet[Device]:
 def my_sessions(user: User, page: int | str = 1) -> Page[Session]:
     """Newest first, each with the `samples` and `tokens` credited to it (None: nothing yet)."""
     credited = Q(receipts__accepted=True)
-    sessions = (
+    sessions: QuerySet[Session] = (
         Session.objects.filter(device__owner=user)
         .select_related("device", "collaboration")
         .annotate(

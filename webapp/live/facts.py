@@ -72,6 +72,7 @@ def read_effort(collaboration: Collaboration) -> dict[str, Any]:
 
 def _names(collaboration: Collaboration) -> dict[str, str]:
     present = Session.objects.filter(
-        collaboration=collaboration, ended_at__isnull=True, device__isnull=False
+        collaboration=collaboration, ended_at__isnull=True
     ).select_related("device__owner")
-    return {str(session.device_id): public_name(session.device.owner) for session in present}
+    devices = [session.device for session in present if session.device is not None]
+    return {str(device.pk): public_name(device.owner) for device in devices}

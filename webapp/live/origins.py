@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from webapp.live.sockets import FORBIDDEN, Gone, Receive, Scope, Send, Socket
+from webapp.live.sockets import FORBIDDEN, Application, Gone, Receive, Scope, Send, Socket
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -37,7 +37,7 @@ def origin_of(text: str) -> tuple[str, str, int | None] | None:
 class SameOrigin:
     """ASGI middleware: refuses a websocket before it is accepted, with HTTP 403."""
 
-    def __init__(self, application: object) -> None:
+    def __init__(self, application: Application) -> None:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

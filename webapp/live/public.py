@@ -34,12 +34,12 @@ def public_round(record: RoundRecord) -> dict[str, Any]:
 
 def public_event(event: Event, *, viewer: Any = None) -> dict[str, Any]:
     """`who` is empty where an event is about nobody. Load `device__owner` with the event."""
-    device = event.device
-    hidden = device is None or is_system(device.owner)
+    owner = event.device.owner if event.device else None
+    hidden = owner is None or is_system(owner)
     return {
         "id": event.pk,
         "at": event.at.timestamp(),
         "what": event.what,
-        "who": "" if hidden else public_name(device.owner, viewer=viewer),
+        "who": "" if hidden else public_name(owner, viewer=viewer),
         "text": event.text,
     }

@@ -1,4 +1,4 @@
-"""How a page carries out an act: a form was posted, a service does it, a message says what happened."""
+"""How a page carries out an act: a form was posted, a service does it, a message says so."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from webapp.accounts.models import User
 from webapp.collaborations import access
 from webapp.core.errors import UserError
 
 View = Callable[..., HttpResponse]
+
+
+def acting_user(request: HttpRequest) -> User:
+    """Who acts, on pages behind `login_required` or `organisers_only`."""
+    assert isinstance(request.user, User), "this page must ask visitors to log in"
+    return request.user
 
 
 def attempt(request: HttpRequest, act: Callable[[], object], done: str) -> bool:

@@ -16,7 +16,7 @@ from webapp.collaborations.states import MOVES
 from webapp.core.errors import UserError
 from webapp.devices.selectors import devices_in
 from webapp.live.selectors import snapshot
-from webapp.pages.acts import organisers_only
+from webapp.pages.acts import acting_user, organisers_only
 from webapp.pages.collaboration import find
 from webapp.pages.live_view import sentence
 
@@ -37,7 +37,7 @@ def create(request: HttpRequest) -> HttpResponse:
     form = CollaborationForm(request.POST or None, tokenizers=tokenizers(), texts=texts())
     if request.method == "POST" and form.is_valid():
         try:
-            made = form.save(by=request.user)
+            made = form.save(by=acting_user(request))
         except UserError as error:
             form.add_error(None, str(error))
         else:

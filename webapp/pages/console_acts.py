@@ -1,4 +1,4 @@
-"""What organisers do: each act is a POST to its own address, done by a service, and audited there."""
+"""What organisers do: each act is a POST to its own address; a service does and audits it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.accounts import services as accounts
 from webapp.accounts.models import User
 from webapp.collaborations import services
 from webapp.devices.services import revoke as revoke_device
-from webapp.pages.acts import attempt, back, organisers_only
+from webapp.pages.acts import acting_user, attempt, back, organisers_only
 from webapp.pages.collaboration import find
 from webapp.pages.my_devices import find_device
 
@@ -34,7 +34,8 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
         raise Http404(f"A collaboration cannot be told to {act}.")
     collaboration = find(request, slug)
     if act == "finish" and request.POST.get("confirmation", "").strip() != slug:
-        messages.error(request, _("Nothing was changed: type %(slug)s to confirm.") % {"slug": slug})
+        refusal = _("Nothing was changed: type %(slug)s to confirm.") % {"slug": slug}
+        messages.error(request, refusal)
         return back("manage", slug)
     reason = request.POST.get("reason", "")
     done = {
@@ -43,7 +44,8 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
         "resume": _("It goes on."),
         "finish": _("It is finished: agents hand in what they have and stop."),
     }[act]
-    attempt(request, lambda: MOVES[act](collaboration, by=request.user, reason=reason), done)
+    by = acting_user(request)
+    attempt(request, lambda: MOVES[act](collaboration, by=by, reason=reason), done)
     return back("manage", slug)
 
 
@@ -53,7 +55,8 @@ def revoke(request: HttpRequest, device_id: UUID) -> HttpResponse:
     device = find_device(request, device_id)
     reason = request.POST.get("reason", "")
     done = _("%(device)s was revoked.") % {"device": device.name}
-    attempt(request, lambda: revoke_device(device, by=request.user, reason=reason), done)
+    by = acting_user(request)
+    attempt(request, lambda: revoke_device(device, by=by, reason=reason), done)
     slug = request.POST.get("collaboration", "")
     return back("manage", find(request, slug).slug) if slug else back("people")
 
@@ -64,7 +67,8 @@ def ban(request: HttpRequest, user_id: int) -> HttpResponse:
     user = get_object_or_404(User, pk=user_id)
     reason = request.POST.get("reason", "")
     done = _("%(name)s is banned; the reason is on their agents' screens.") % {"name": user.name}
-    attempt(request, lambda: accounts.ban(user, by=request.user, reason=reason), done)
+    by = acting_user(request)
+    attempt(request, lambda: accounts.ban(user, by=by, reason=reason), done)
     return back("people")
 
 
@@ -73,5 +77,6 @@ def ban(request: HttpRequest, user_id: int) -> HttpResponse:
 def lift_ban(request: HttpRequest, user_id: int) -> HttpResponse:
     user = get_object_or_404(User, pk=user_id)
     done = _("%(name)s may take part again.") % {"name": user.name}
-    attempt(request, lambda: accounts.lift_ban(user, by=request.user), done)
+    by = acting_user(request)
+    attempt(request, lambda: accounts.lift_ban(user, by=by), done)
     return back("people")

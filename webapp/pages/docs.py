@@ -44,5 +44,6 @@ def rendered(page: Path, changed: float) -> tuple[str, SafeString]:
         text = text.replace(f"]({other.name}", f"](/docs/{other.stem}/")
     attributes = {tag: {"id"} for tag in ("h1", "h2", "h3", "h4")} | {"a": {"href", "title"}}
     safe = nh3.clean(markdown.markdown(text, extensions=EXTENSIONS), attributes=attributes)
-    scrollable = safe.replace("<pre>", '<pre tabindex="0">').replace("<table>", '<table tabindex="0">')
-    return title, mark_safe(scrollable)  # noqa: S308 - cleaned by nh3 above
+    for tag in ("pre", "table"):  # they scroll sideways, so the keyboard must reach them
+        safe = safe.replace(f"<{tag}>", f'<{tag} tabindex="0">')
+    return title, mark_safe(safe)  # noqa: S308 - cleaned by nh3 above

@@ -22,6 +22,7 @@ from webapp.devices.selectors import my_devices
 from webapp.devices.services import make_code
 from webapp.launcher.builder import PYZ, personal_pyz
 from webapp.launcher.scripts import STARTERS, WINDOWS, archive, shell_command
+from webapp.pages.acts import acting_user
 from webapp.pages.collaboration import find
 
 SALT = "launcher"
@@ -35,12 +36,13 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """GET asks for a name; POST makes the code, and shows the launcher's shapes this once."""
     collaboration = find(request, slug)
     system = detected(request)
+    suggestion = _("my %(system)s") % {"system": SYSTEMS[system]}
     context: dict[str, Any] = {
         "collaboration": collaboration,
         "refusal": access.refusal(request.user, "join", collaboration),
         "system": system,
         "systems": SYSTEMS,
-        "device_name": request.POST.get("device_name", _("my %(system)s") % {"system": SYSTEMS[system]}),
+        "device_name": request.POST.get("device_name", suggestion),
         "windows": WINDOWS,
         "reach": "" if reach() == PUBLIC else reach(),
         "how_to_widen": how_to_widen(),
@@ -54,9 +56,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
+    user = acting_user(request)
     name = request.POST.get("device_name", "")
-    known = [str(pk) for pk in my_devices(request.user).values_list("pk", flat=True)]
-    code = make_code(request.user, collaboration=collaboration, device_name=name)
+    known = [str(pk) for pk in my_devices(user).values_list("pk", flat=True)]
+    code = make_code(user, collaboration=collaboration, device_name=name)
     config = {
         "site": settings.SITE_URL,
         "code": code,

@@ -21,9 +21,7 @@ def show(request: HttpRequest) -> HttpResponse:
         period = "7d"
     slug = request.GET.get("collaboration", "")
     collaboration = find(request, slug) if slug else None
-    board = selectors.leaderboard(
-        period, collaboration, request.user, request.GET.get("page", 1)
-    )
+    board = selectors.leaderboard(period, collaboration, request.user, request.GET.get("page", 1))
     most = board.rows[0].samples if board.rows else 0
     return render(
         request,

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.accounts import services
 from webapp.credit.selectors import credit_per_day, my_totals
 from webapp.devices.selectors import my_devices, my_sessions
-from webapp.pages.acts import attempt, back
+from webapp.pages.acts import acting_user, attempt, back
 
 DAYS = 30
 
@@ -22,14 +22,15 @@ DAYS = 30
 @require_safe
 @login_required
 def show(request: HttpRequest) -> HttpResponse:
-    days = credit_per_day(request.user, DAYS)
+    user = acting_user(request)
+    days = credit_per_day(user, DAYS)
     return render(
         request,
         "me.html",
         {
-            "devices": my_devices(request.user),
-            "sessions": my_sessions(request.user, request.GET.get("page", 1)),
-            "totals": my_totals(request.user),
+            "devices": my_devices(user),
+            "sessions": my_sessions(user, request.GET.get("page", 1)),
+            "totals": my_totals(user),
             "num_days": DAYS,
             "days": [
                 {"day": day.day.isoformat(), "samples": day.samples, "tokens": day.tokens}
@@ -42,15 +43,16 @@ def show(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def change(request: HttpRequest) -> HttpResponse:
+    user = acting_user(request)
     name = request.POST.get("name", "")
     is_listed = request.POST.get("is_listed") == "on"
 
     @transaction.atomic
     def act() -> None:
-        if name != request.user.name:
-            services.rename(request.user, name=name)
-        if is_listed != request.user.is_listed:
-            services.set_listed(request.user, is_listed=is_listed)
+        if name != user.name:
+            services.rename(user, name=name)
+        if is_listed != user.is_listed:
+            services.set_listed(user, is_listed=is_listed)
 
     attempt(request, act, _("Your settings were saved."))
     return back("me")
@@ -60,11 +62,13 @@ def change(request: HttpRequest) -> HttpResponse:
 @login_required
 def delete(request: HttpRequest) -> HttpResponse:
     """Asks for the public name, typed, so that nobody deletes an account by a slip."""
-    user = request.user
+    user = acting_user(request)
     if request.POST.get("confirmation", "").strip() != user.name:
         messages.error(request, _("Nothing was deleted: type your public name to confirm."))
         return back("me")
-    done = _("Your account was deleted. What your machines did stays in the totals, without a name.")
+    done = _(
+        "Your account was deleted. What your machines did stays in the totals, without a name."
+    )
     if not attempt(request, lambda: services.delete_account(user), done):
         return back("me")
     logout(request)

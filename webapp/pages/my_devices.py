@@ -13,13 +13,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.devices import selectors, services
 from webapp.devices.models import Device
-from webapp.pages.acts import attempt, back
+from webapp.pages.acts import acting_user, attempt, back
 
 
 @require_safe
 @login_required
 def show(request: HttpRequest) -> HttpResponse:
-    devices = selectors.my_devices(request.user)
+    devices = selectors.my_devices(acting_user(request))
     return render(request, "my_devices.html", {"devices": devices})
 
 
@@ -29,7 +29,8 @@ def revoke(request: HttpRequest, device_id: UUID) -> HttpResponse:
     device = find_device(request, device_id)
     done = _("%(device)s was revoked: it is shut out for good.") % {"device": device.name}
     reason = _("Revoked by its owner")
-    attempt(request, lambda: services.revoke(device, by=request.user, reason=reason), done)
+    by = acting_user(request)
+    attempt(request, lambda: services.revoke(device, by=by, reason=reason), done)
     return back("my_devices")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
+from typing import TypeGuard, TypeVar
 
 from django import template
 from django.utils import timezone
@@ -15,6 +16,8 @@ from django.utils import timezone
 from webapp.core.phrases import PHRASES
 
 register = template.Library()
+
+Number = TypeVar("Number", bound=float | Decimal)
 
 DIGITS = 3
 IN_FULL_BELOW = 100_000  # whole numbers under this are written out
@@ -27,11 +30,11 @@ def say(phrase: str, **parts: object) -> str:
 
 
 @register.filter
-def number(value: float | None) -> str:
+def number(value: float | Decimal | None) -> str:
     """`14,208`, `2.31`, `204 k`, `1.5e-9`; a dash for what is no number."""
     if not _is_number(value):
         return say("nothing")
-    if float(value).is_integer() and abs(value) < IN_FULL_BELOW:
+    if float(value).is_integer() and abs(float(value)) < IN_FULL_BELOW:
         return f"{int(value):,}"
     return _scaled(float(value), "{n} {prefix}")
 
@@ -138,5 +141,5 @@ def percent(part: float | None, whole: float = 1) -> str:
     return say("percent", n=f"{Decimal(share).quantize(Decimal(1), ROUND_HALF_UP):,}")
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: Number | None) -> TypeGuard[Number]:
     return isinstance(value, int | float | Decimal) and math.isfinite(value)
