@@ -25,9 +25,7 @@ def files(db, tmp_path):
 
 def filled(files, **changed):
     form = CollaborationForm(tokenizers=selectors.tokenizers(), texts=selectors.texts())
-    data = {
-        name: field.initial for name, field in form.fields.items() if field.initial is not None
-    }
+    data = {name: field.initial for name, field in form.fields.items() if field.initial is not None}
     data |= {
         "title": "Night shift",
         "family": "causal",

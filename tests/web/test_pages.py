@@ -110,7 +110,8 @@ def test_the_leaderboard_marks_the_own_row_and_keeps_to_its_filter(client, alice
     client.force_login(alice)
     page = client.get("/leaderboard/?period=24h").content.decode()
     assert page.count('class="own"') == 1 and "alice" in page
-    assert "No credit in this time" in client.get(f"/leaderboard/?collaboration={other.slug}").content.decode()
+    elsewhere = client.get(f"/leaderboard/?collaboration={other.slug}").content.decode()
+    assert "No credit in this time" in elsewhere
     assert client.get("/leaderboard/?period=nonsense&page=x").status_code == 200
 
 
@@ -156,8 +157,15 @@ def test_a13_hostile_text_is_shown_literally_on_every_page(client, olga):
         collaboration=collaboration, at=now, what="left", text=ATTACKS["title"], device=device
     )
     RoundRecord.objects.create(
-        collaboration=collaboration, round=1, outcome="clean", members=1, samples=1, tokens=1,
-        loss=1.0, reason=ATTACKS["title"], at=now,
+        collaboration=collaboration,
+        round=1,
+        outcome="clean",
+        members=1,
+        samples=1,
+        tokens=1,
+        loss=1.0,
+        reason=ATTACKS["title"],
+        at=now,
     )
     for person in (olga, user):
         client.force_login(person)
