@@ -43,22 +43,26 @@ class Agent:
         )
         self._await(Welcome)
 
-    def progress(self, round: int, *, loss: float = 3.0, samples: int = 10, **more) -> None:
+    def progress(self, number: int, *, loss: float = 3.0, samples: int = 10, **more) -> None:
         values = {"activity": Activity.TRAINING, "samples_per_s": 5.0} | more
         said = Progress(
-            round=round, samples=samples, tokens=samples * 10, loss_sum=loss * samples * 10, **values
+            round=number,
+            samples=samples,
+            tokens=samples * 10,
+            loss_sum=loss * samples * 10,
+            **values,
         )
         self.socket.send(said.model_dump_json())
 
-    def finish_round(self, round: int, *, loss: float | None, samples: int = 64, **more) -> None:
+    def finish_round(self, number: int, *, loss: float | None, samples: int = 64, **more) -> None:
         """Reports one finished round, and waits until the site has stored it."""
         values = {"outcome": Outcome.CLEAN, "members": 1, "duration_s": 2.0} | more
         verdict = VerdictSummary(
-            round=round, samples=samples, tokens=samples * 10, loss=loss, **values
+            round=number, samples=samples, tokens=samples * 10, loss=loss, **values
         )
         self._report(
             Receipt(
-                round=round,
+                round=number,
                 samples=samples,
                 tokens=samples * 10,
                 accepted=True,

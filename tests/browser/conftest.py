@@ -30,7 +30,6 @@ ARGUMENTS = [
 @pytest.fixture(scope="session")
 def device():
     """Playwright's own fixture, which tests/conftest.py uses the name of: emulate no telephone."""
-    return None
 
 
 @pytest.fixture(scope="session")
