@@ -4,7 +4,7 @@ TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 export TORCH_CPU_INDEX
 PY := .venv/bin/python
 
-.PHONY: help setup setup-dev chromium run test test-quick soak lint bench screenshots lock
+.PHONY: help setup setup-dev chromium run test soak lint bench screenshots lock
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,8 +42,8 @@ chromium: ## see that a Chromium is there for the browser tests
 bench: setup-dev ## list the benchmarks, or run one: make bench NAME=startup
 	@$(PY) -m bench $(NAME)
 
-screenshots: setup-dev chromium ## pictures of every page into test-results/
-	@$(PY) -m pytest -m browser --screenshot on --output test-results
+screenshots: setup-dev chromium ## the README's pictures, from a real swarm
+	@$(PY) docs/screenshots.py
 
 lock: setup-dev ## resolve requirements/*.in into the locks (needs uv)
 	@$(PY) requirements/lock.py
