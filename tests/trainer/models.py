@@ -10,6 +10,8 @@ from trainer.engine.learner import Learner
 from trainer.families.base import Batch
 from trainer.recipe import Choice, File, Optimizer, Recipe, Round, Text, Tokenizer
 
+torch.set_num_threads(1)  # two threads that wait for each other are slow on a busy machine
+
 SHAPES = {
     "albert": {"hidden": 32, "layers": 2, "heads": 2, "embedding": 16, "length": 32},
     "causal": {"hidden": 32, "layers": 2, "heads": 2, "length": 32},
