@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -36,7 +37,7 @@ def heed_signals(wishes: Wishes, told: Callable[[str], None]) -> None:
 
     def end() -> None:
         told("Stopping: what was trained is handed in or released. Again to quit at once.")
-        wishes.stop("The volunteer stopped it.")
+        wishes.stop("It was stopped on this machine.")
         watchdog = threading.Timer(LONGEST_END_S, quit_now, ["the end took too long"])
         watchdog.daemon = True
         watchdog.start()
@@ -52,5 +53,8 @@ def heed_signals(wishes: Wishes, told: Callable[[str], None]) -> None:
         # the screen and the log may be in use by what was interrupted: another thread waits
         threading.Thread(target=end, daemon=True).start()
 
+    if sys.stdin is not None and sys.stdin.isatty():
+        # Ctrl-C goes to the whole foreground group; what the engine starts must outlive it
+        os.register_at_fork(after_in_child=os.setpgrp)
     for number in SIGNALS:
         signal.signal(number, heed)
