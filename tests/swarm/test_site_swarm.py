@@ -113,20 +113,51 @@ def site_processes(pid):
     return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["uvicorn", "celery", "valkey-server", "manage.py coordinator", "trainer coordinate"],
-)
-def test_b11_a_killed_part_comes_back_and_no_credit_is_lost_or_doubled(site, words):
-    since = site.last_round()
+PARTS = ["uvicorn", "celery", "valkey-server", "manage.py coordinator", "trainer coordinate"]
+
+
+def kill_and_recover(site, words):
     killed = site.program(words)
     killed.kill()
     wait_for(f"new {words}", lambda: site.program(words).pid != killed.pid, 60)
     wait_for("an answer of the site", site.answers, 60)
-    site.wait_for_rounds(3, timeout_s=180)
+    site.wait_for_rounds(1, timeout_s=180)
+
+
+def assert_all_credit_arrives(site, since):
     rounds = witnessed(site, since)[:-1]
     wait_for("credit", lambda: credited_by_round(site).keys() >= dict(rounds).keys(), 90)
     assert_credit_matches_rounds(site, rounds)
+
+
+@pytest.mark.parametrize(
+    "lives", [1, pytest.param(5, marks=pytest.mark.soak)], ids=["once", "five times"]
+)
+def test_b11_killed_parts_come_back_and_no_credit_is_lost_or_doubled(site, lives):
+    since = site.last_round()
+    for words in PARTS * lives:
+        kill_and_recover(site, words)
+    site.wait_for_rounds(2, timeout_s=180)
+    assert_all_credit_arrives(site, since)
+
+
+@pytest.mark.parametrize(
+    "seconds", [20, pytest.param(600, marks=pytest.mark.soak)], ids=["short", "ten minutes"]
+)
+def test_while_the_site_hangs_training_goes_on_and_every_report_arrives_once(site, seconds):
+    site.wait_for_rounds(1)
+    since = site.last_round()
+    web = site.program("uvicorn")
+    web.suspend()
+    try:
+        with pytest.raises(AssertionError, match="no answer"):
+            wait_for("answer", site.answers, seconds)
+    finally:
+        web.resume()
+    wait_for("an answer of the site", site.answers, 60)
+    site.wait_for_rounds(2, timeout_s=180)
+    assert len(witnessed(site, since)) >= 2
+    assert_all_credit_arrives(site, since)
 
 
 def test_ctrl_c_leaves_no_process_and_a_second_start_goes_on_from_the_checkpoint(site):
