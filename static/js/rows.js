@@ -67,7 +67,7 @@ export function stripMarks(strip, rounds, length) {
     round: number(round.round), outcome: say(`outcome_${round.outcome}`),
     members: number(round.members), samples: number(round.samples),
   }) }));
-  const none = Array.from({ length: length - marks.length }, () => element("li", { className: "none" }));
+  const none = Array.from({ length: length - marks.length }, () => element("li", { className: "none", "aria-hidden": "true" }));
   strip.replaceChildren(...none, ...marks);
   strip.setAttribute("aria-label", say("strip", {
     n: rounds.length, clean: count("clean"), alone: count("alone"), partial: count("partial"), failed: count("failed"),

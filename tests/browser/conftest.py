@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import uvicorn
+from playwright.sync_api import expect
 
 from tests.browser.agent import Agent
 from tests.factories import make_device, make_user
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 START_WITHIN_S = 20
+expect.set_options(timeout=15_000)
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -55,9 +55,14 @@ def test_two_browsers_see_the_same_numbers(site, join, browser, collaboration):
         expect(figure(page, "loss")).to_have_text("3.1")
         expect(figure(page, "progress")).to_contain_text("40 of 64")
         expect(figure(page, "last-round")).to_contain_text("Round 121")
-        page.wait_for_function("document.querySelector('[data-part=chart]').data[0].x.at(-1) === 121")
+        page.wait_for_function(
+            "document.querySelector('[data-part=chart]').data[0].x.at(-1) === 121"
+        )
     seen = [
-        page.evaluate("[...document.querySelectorAll('[data-figure]')].filter(e => e.dataset.figure !== 'fresh').map(e => e.textContent)")
+        page.evaluate(
+            "[...document.querySelectorAll('[data-figure]')]"
+            ".filter(e => e.dataset.figure !== 'fresh').map(e => e.textContent)"
+        )
         for page in pages
     ]
     assert seen[0] == seen[1]
@@ -75,7 +80,12 @@ def test_with_the_site_away_the_page_says_since_when_and_recovers(site, join, pa
     expect(notice).to_have_text(re.compile(r"the numbers are from \d\d:\d\d:\d\d"))
     expect(figure(page, "round")).to_have_text("121")
     collaboration.rounds.create(
-        round=121, outcome="clean", members=1, samples=64, tokens=640, loss=2.5,
+        round=121,
+        outcome="clean",
+        members=1,
+        samples=64,
+        tokens=640,
+        loss=2.5,
         at=collaboration.started_at,
     )
     site.restart_on_same_port()
@@ -85,7 +95,10 @@ def test_with_the_site_away_the_page_says_since_when_and_recovers(site, join, pa
 
 
 def test_with_only_the_socket_cut_the_page_polls(site, page, collaboration):
-    page.add_init_script("window.WebSocket = class { constructor() { setTimeout(() => this.onclose({code: 1006}), 50) } close() {} }")
+    page.add_init_script(
+        "window.WebSocket = class { static OPEN = 1; readyState = 3; close() {}"
+        " constructor() { setTimeout(() => this.onclose({code: 1006}), 50) } }"
+    )
     page.goto(f"{site.url}/c/demo/")
     expect(page.locator("[data-part=stale]")).to_be_visible()
     collaboration.state, collaboration.state_reason = "paused", "a test of the page"
@@ -97,10 +110,15 @@ def test_a_hidden_page_listens_to_nothing_and_catches_up(site, page, collaborati
     page.add_init_script("""
       let hidden = false;
       Object.defineProperty(document, 'hidden', { get: () => hidden });
-      window.hide = (value) => { hidden = value; document.dispatchEvent(new Event('visibilitychange')); };
+      window.hide = (value) => {
+        hidden = value;
+        document.dispatchEvent(new Event('visibilitychange'));
+      };
       const Real = WebSocket;
       window.sockets = [];
-      window.WebSocket = class extends Real { constructor(url) { super(url); window.sockets.push(this); } };
+      window.WebSocket = class extends Real {
+        constructor(url) { super(url); window.sockets.push(this); }
+      };
     """)
     page.goto(f"{site.url}/c/demo/")
     expect(page.locator("[data-part=fresh]")).to_contain_text("updated")
@@ -115,7 +133,7 @@ def test_a_hidden_page_listens_to_nothing_and_catches_up(site, page, collaborati
 def test_a13_hostile_names_in_frames_stay_text(site, join, page, collaboration):
     dialogs, errors = [], []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    page.on("pageerror", errors.append)
+    page.on("pageerror", lambda error: errors.append(str(error)))
     attack = "<img src=x onerror=alert(1)>"
     page.goto(f"{site.url}/c/demo/")
     ada = join(attack, device='"}]},{"y":[9')
@@ -154,7 +172,9 @@ CHART = """async (values) => {
     ],
     ids=["mixed", "all zero", "one positive", "one point"],
 )
-def test_b12_a_logarithmic_axis_counts_what_it_cannot_show(site, page, collaboration, values, note, low, shown):
+def test_b12_a_logarithmic_axis_counts_what_it_cannot_show(
+    site, page, collaboration, values, note, low, shown
+):
     page.goto(f"{site.url}/c/demo/")
     page.wait_for_function("window.Plotly !== undefined")
     seen = page.evaluate(CHART, values)
@@ -172,7 +192,8 @@ def test_b13_a_thousand_updates_keep_points_and_memory_bounded(site, page, colla
     session = page.context.new_cdp_session(page)
     used = []
     for start in (0, 500):
-        page.evaluate("""async (start) => {
+        page.evaluate(
+            """async (start) => {
           const { LossChart } = await import("chart");
           const main = document.querySelector("main");
           const place = document.createElement("div"), note = document.createElement("p");
@@ -183,7 +204,9 @@ def test_b13_a_thousand_updates_keep_points_and_memory_bounded(site, page, colla
             window.kept.add([{ round: at, loss: 5 / (1 + at / 100), held_out_loss: null }]);
             if (at % 10 === 0) await new Promise(requestAnimationFrame);
           }
-        }""", start)
+        }""",
+            start,
+        )
         session.send("HeapProfiler.collectGarbage")
         used.append(session.send("Runtime.getHeapUsage")["usedSize"])
     points = page.evaluate("window.kept.place.data.map(trace => trace.x.length)")
@@ -197,11 +220,14 @@ def test_figures_read_the_same_in_the_browser_as_in_python(site, page, collabora
     from tests.web.test_pages_figures import TABLE
 
     page.goto(f"{site.url}/c/demo/")
-    seen = page.evaluate("""async (table) => {
+    seen = page.evaluate(
+        """async (table) => {
       const figures = await import("figures");
       return Object.fromEntries(Object.entries(table).map(([name, rows]) =>
         [name, rows.map(([value]) => [value, figures[name](value)])]));
-    }""", json.loads(json.dumps(TABLE)))
+    }""",
+        json.loads(json.dumps(TABLE)),
+    )
     assert seen == TABLE
 
 

@@ -9,12 +9,29 @@ from tests.browser.seeds import give_past
 
 pytestmark = pytest.mark.browser
 VISITOR = [
-    "/", "/c/", "/c/demo/", "/leaderboard/", "/docs/volunteer/", "/docs/organiser/",
-    "/accounts/login/", "/accounts/signup/", "/accounts/password/reset/", "/nothing/",
+    "/",
+    "/c/",
+    "/c/demo/",
+    "/leaderboard/",
+    "/docs/volunteer/",
+    "/docs/organiser/",
+    "/accounts/login/",
+    "/accounts/signup/",
+    "/accounts/password/reset/",
+    "/nothing/",
 ]
 ORGANISER = [
-    "/", "/me/", "/me/devices/", "/c/demo/join/", "/console/", "/console/create/", "/console/audit/",
-    "/console/people/", "/console/c/demo/", "/accounts/email/", "/accounts/password/change/",
+    "/",
+    "/me/",
+    "/me/devices/",
+    "/c/demo/join/",
+    "/console/",
+    "/console/create/",
+    "/console/audit/",
+    "/console/people/",
+    "/console/c/demo/",
+    "/accounts/email/",
+    "/accounts/password/change/",
     "/accounts/2fa/",
 ]
 SIZES = {"phone": (360, 780), "desktop": (1280, 900)}
@@ -23,7 +40,9 @@ SIZES = {"phone": (360, 780), "desktop": (1280, 900)}
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("who", ["visitor", "organiser"])
-def test_pages_are_accessible_and_fit(site, join, log_in, page, olga, collaboration, size, theme, who):
+def test_pages_are_accessible_and_fit(
+    site, join, log_in, page, olga, collaboration, size, theme, who
+):
     give_past(collaboration)
     join("zoe").progress(121)
     page.emulate_media(color_scheme=theme)
@@ -47,10 +66,13 @@ def test_pages_are_accessible_and_fit(site, join, log_in, page, olga, collaborat
 
 def _problems(page) -> list[str]:
     found = [
-        f"{problem['id']}: {problem['nodes'][0]['html'][:200]} {problem['nodes'][0]['failureSummary'][:200]}"
+        f"{problem['id']}: {place['html'][:200]} {place['failureSummary'][:200]}"
         for problem in Axe().run(page).response["violations"]
+        for place in problem["nodes"][:1]
     ]
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    wide = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
     return found + ([f"scrolls sideways by {wide} px"] if wide > 0 else [])
 
 

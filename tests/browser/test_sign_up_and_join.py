@@ -78,7 +78,9 @@ def test_windows_gets_one_honest_sentence(site, log_in, browser, alice, collabor
     agent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/140"
     context = browser.new_context(user_agent=agent)
     context.add_init_script("Object.defineProperty(navigator, 'platform', { value: 'Win32' })")
-    context.add_init_script("Object.defineProperty(navigator, 'userAgentData', { value: undefined })")
+    context.add_init_script(
+        "Object.defineProperty(navigator, 'userAgentData', { value: undefined })"
+    )
     log_in(alice, context)
     page = context.new_page()
     page.goto(f"{site.url}/c/demo/join/")
@@ -94,8 +96,13 @@ def test_an_organiser_creates_and_opens_a_collaboration(site, log_in, page, olga
 
     for place, kind in enumerate((Kind.TOKENIZER, Kind.TEXT)):
         Artifact.objects.create(
-            kind=kind, sha256=str(place) * 64, size_bytes=9, filename=f"{kind}.json", path="x",
-            title=f"Our {kind}", vocab_size=4096 if kind == Kind.TOKENIZER else None,
+            kind=kind,
+            sha256=str(place) * 64,
+            size_bytes=9,
+            filename=f"{kind}.json",
+            path="x",
+            title=f"Our {kind}",
+            vocab_size=4096 if kind == Kind.TOKENIZER else None,
         )
     log_in(olga)
     page.goto(f"{site.url}/console/create/")
