@@ -9,9 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.seeds import give_past
+from tests.browser.wait import until
 
 pytestmark = pytest.mark.browser
-POINTS = "document.querySelector('[data-part=chart]').data[0].x.length"
+POINTS = "document.querySelector('[data-part=chart]').data?.[0].x.length"
 
 
 def figure(page, name):
@@ -35,7 +36,7 @@ def test_the_page_moves_by_what_an_agent_reports_without_reload(site, join, page
     expect(figure(page, "round")).to_have_text("2")
     expect(figure(page, "last-round")).to_contain_text("Round 1: complete")
     expect(page.locator("[data-part=strip] .clean")).to_have_count(2)
-    page.wait_for_function(f"{POINTS} === 2")
+    until(page, f"{POINTS} === 2")
     expect(figure(page, "state")).to_have_text("Training alone")
     ada.leave()
     expect(page.locator("[data-part=events]")).to_contain_text("ada left")
@@ -55,9 +56,7 @@ def test_two_browsers_see_the_same_numbers(site, join, browser, collaboration):
         expect(figure(page, "loss")).to_have_text("3.1")
         expect(figure(page, "progress")).to_contain_text("40 of 64")
         expect(figure(page, "last-round")).to_contain_text("Round 121")
-        page.wait_for_function(
-            "document.querySelector('[data-part=chart]').data[0].x.at(-1) === 121"
-        )
+        until(page, "document.querySelector('[data-part=chart]').data?.[0].x.at(-1) === 121")
     seen = [
         page.evaluate(
             "[...document.querySelectorAll('[data-figure]')]"
@@ -90,7 +89,7 @@ def test_with_the_site_away_the_page_says_since_when_and_recovers(site, join, pa
     )
     site.restart_on_same_port()
     expect(notice).to_be_hidden(timeout=40_000)
-    page.wait_for_function("document.querySelector('[data-part=chart]').data[0].x.at(-1) === 121")
+    until(page, "document.querySelector('[data-part=chart]').data?.[0].x.at(-1) === 121")
     expect(figure(page, "last-round")).to_contain_text("Round 121")
 
 
@@ -123,7 +122,7 @@ def test_a_hidden_page_listens_to_nothing_and_catches_up(site, page, collaborati
     page.goto(f"{site.url}/c/demo/")
     expect(page.locator("[data-part=fresh]")).to_contain_text("updated")
     page.evaluate("hide(true)")
-    page.wait_for_function("window.sockets.every(socket => socket.readyState >= 2)")
+    until(page, "window.sockets.every(socket => socket.readyState >= 2)")
     collaboration.state, collaboration.state_reason = "paused", "while you were away"
     collaboration.save()
     page.evaluate("hide(false)")
@@ -176,7 +175,7 @@ def test_b12_a_logarithmic_axis_counts_what_it_cannot_show(
     site, page, collaboration, values, note, low, shown
 ):
     page.goto(f"{site.url}/c/demo/")
-    page.wait_for_function("window.Plotly !== undefined")
+    until(page, "window.Plotly !== undefined")
     seen = page.evaluate(CHART, values)
     assert note in seen["words"] if note else seen["words"] == ""
     assert seen["shown"] == shown
@@ -188,7 +187,7 @@ def test_b12_a_logarithmic_axis_counts_what_it_cannot_show(
 
 def test_b13_a_thousand_updates_keep_points_and_memory_bounded(site, page, collaboration):
     page.goto(f"{site.url}/c/demo/")
-    page.wait_for_function("window.Plotly !== undefined")
+    until(page, "window.Plotly !== undefined")
     session = page.context.new_cdp_session(page)
     used = []
     for start in (0, 500):
@@ -234,13 +233,13 @@ def test_figures_read_the_same_in_the_browser_as_in_python(site, page, collabora
 def test_the_theme_is_kept_and_colours_of_the_curve_follow(site, page, collaboration):
     give_past(collaboration)
     page.goto(f"{site.url}/c/demo/")
-    page.wait_for_function(f"{POINTS} > 0")
+    until(page, f"{POINTS} > 0")
     colour = "document.querySelector('[data-part=chart]').data[1].line.color"
     before = page.evaluate(colour)
     button = page.locator(".theme")
     button.click()
     button.click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    page.wait_for_function(f"{colour} !== {json.dumps(before)}")
+    until(page, f"{colour} !== {json.dumps(before)}")
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"

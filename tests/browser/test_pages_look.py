@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.seeds import give_past
+from tests.browser.wait import until
 
 pytestmark = pytest.mark.browser
 VISITOR = [
@@ -56,7 +57,7 @@ def test_pages_are_accessible_and_fit(
     for path in VISITOR if who == "visitor" else ORGANISER:
         page.goto(site.url + path)
         if page.locator("[data-part=chart]").count():
-            page.wait_for_function("document.querySelector('[data-part=chart]').data !== undefined")
+            until(page, "document.querySelector('[data-part=chart]').data !== undefined")
         found = _problems(page)
         if found:
             problems[path] = found

@@ -11,6 +11,7 @@ import pytest
 from django.core import mail
 from playwright.sync_api import expect
 
+from tests.browser.wait import until
 from webapp.accounts.models import User
 from webapp.devices.models import EnrolmentCode
 
@@ -71,7 +72,7 @@ def test_my_page_shows_my_device_live(site, join, log_in, page, alice, collabora
     agent.finish_round(0, loss=4.0, samples=64)
     page.goto(f"{site.url}/me/")
     expect(page.locator("[data-device]").first).to_contain_text("training")
-    page.wait_for_function("document.querySelector('#per-day').data[0].y.at(-1) === 64")
+    until(page, "document.querySelector('#per-day').data?.[0].y.at(-1) === 64")
 
 
 def test_windows_gets_one_honest_sentence(site, log_in, browser, alice, collaboration):
