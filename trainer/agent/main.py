@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 import uuid
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -105,6 +107,7 @@ class Session:
 
     # ------------------------------------------------------------ the parts in order
     def _take_part(self) -> None:
+        load_engine()
         offset_s = self._persist(lambda: clock.offset_s(self._seat.site))
         key = identity.load_or_make(self._seat.folder / identity.FILENAME).public_text
         grant = self._persist(lambda: self._api.join(self._seat.slug, key))
@@ -123,7 +126,7 @@ class Session:
                 if finding.state is not doctor.State.GOOD:
                     self._view.say(str(finding))
             self._view.doing("loading what trains")
-            from trainer.engine.peer import take_part  # torch and hivemind: seconds
+            from trainer.engine.peer import take_part  # waits for load_engine
 
             cause = take_part(job, outbox, self._wishes)
             reason = self._wishes.current().reason
@@ -228,6 +231,11 @@ class Session:
         else:
             num = spool.num_waiting
             self._view.say(f"{num} reports are kept on disk and delivered at the next start.")
+
+
+def load_engine() -> None:
+    """Torch and hivemind take seconds to import: that goes on while the site is asked."""
+    threading.Thread(target=import_module, args=("trainer.engine.peer",), daemon=True).start()
 
 
 def be_modest() -> None:
