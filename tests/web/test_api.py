@@ -56,7 +56,7 @@ def test_joining_before_the_swarm_is_there_asks_to_wait(client, alice, collabora
     _, token = make_device(alice)
     answer = join(client, "demo", token, peer_key=peer_key)
     assert answer.status_code == 409
-    assert answer["Retry-After"] == "5"
+    assert answer["Retry-After"] == "2"
     note_swarm(collaboration, addresses=("/ip4/127.0.0.1/tcp/1/p2p/Qm",))
     answer = join(client, "demo", token, peer_key=peer_key)
     assert answer.status_code == 200
