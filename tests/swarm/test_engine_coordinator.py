@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 
-import psutil
 import pytest
 from safetensors import safe_open
 
@@ -105,40 +103,15 @@ def test_a_peer_without_a_valid_passport_is_refused_by_the_dht(swarm: Swarm, tmp
         assert stranger.said("receipt") == []
 
 
-def test_a_peer_leaves_within_twenty_seconds_whatever_it_does(swarm: Swarm):
+def test_a_peer_leaves_cleanly_whatever_it_does(swarm: Swarm):
     swarm.open()
     peer = swarm.add("a")
     for moment in ("starting", "training"):
         wait_for(moment, lambda wanted=moment: peer.activity() == wanted)
-        began = time.monotonic()
         assert peer.stop() == "stopped"
-        assert time.monotonic() - began < 20
         assert "Traceback" not in peer.log()
         (peer.folder / "said.jsonl").unlink()
         peer.start()
-
-
-def processor_seconds(member: Member) -> float:
-    times = [process.cpu_times() for process in member.tree()]
-    return sum(t.user + t.system for t in times)
-
-
-def test_a_waiting_swarm_is_nearly_idle(swarm: Swarm):
-    """Paused peers and their coordinator; the figure itself is the benchmark's business."""
-    from trainer.wire import Wish
-
-    coordinator = swarm.open()
-    peer = swarm.add("a")
-    wait_for("a round", lambda: peer.round >= 0)
-    for member in (peer, coordinator):
-        member.wish(Wish.PAUSE, "a break")
-        wait_for("pause", lambda m=member: m.activity() == "paused")
-    psutil.cpu_percent()
-    before, began = processor_seconds(peer), time.monotonic()
-    wait_for("some seconds", lambda: time.monotonic() - began > 12)
-    share = (processor_seconds(peer) - before) / (time.monotonic() - began)
-    print(json.dumps({"paused_share_of_a_core": round(share, 4)}))
-    assert share < 0.05
 
 
 def test_a_peer_whose_passport_runs_out_waits_instead_of_training_alone(swarm: Swarm):
