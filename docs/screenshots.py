@@ -21,7 +21,7 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-NUM_ROUNDS = 60
+NUM_ROUNDS = 40
 LONGEST_S = 900
 PAGES = {
     "collaboration": ("/c/demo/", ""),

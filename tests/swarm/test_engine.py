@@ -120,6 +120,7 @@ def test_a_finished_peer_hands_in_its_last_round(swarm: Swarm):
     assert coordinator.said("checkpoint")[-1]["round"] == peer.round + 1
 
 
+@pytest.mark.soak
 def test_peers_that_nobody_can_dial_train_through_the_coordinator(swarm: Swarm):
     coordinator = swarm.open()
     senders = [swarm.add(name, role="sender") for name in "ab"]

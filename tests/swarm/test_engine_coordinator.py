@@ -31,6 +31,7 @@ def test_a07_a_peer_whose_coordinator_is_gone_trains_alone_and_says_so(swarm: Sw
     assert peer.stop() == "stopped"
 
 
+@pytest.mark.soak
 def test_a11_a_coordinator_in_its_second_life_goes_on_where_the_swarm_is(swarm: Swarm):
     coordinator = swarm.open()
     peer = swarm.add("a")
@@ -114,6 +115,7 @@ def test_a_peer_leaves_cleanly_whatever_it_does(swarm: Swarm):
         peer.start()
 
 
+@pytest.mark.soak
 def test_a_peer_whose_passport_runs_out_waits_instead_of_training_alone(swarm: Swarm):
     swarm.open()
     peer = refused(swarm, "a", expires_at=time.time() + 30)
