@@ -1,4 +1,4 @@
-"""One agent alone against a plain torch loop: same model, same batches, one thread each."""
+"""One agent alone against a plain torch loop: the demo's model, same batches, one thread each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import torch
 from tests.swarm.swarm import Member, Swarm, wait_for
 from trainer.engine import texts
 from trainer.engine.learner import Learner
+from trainer.recipe import Choice
 from trainer.text.tokenizer import Tokenizer
 
 GOAL = 0.9
-NUM_ROUNDS = 8
-TARGET_SAMPLES = 4000
-PLAIN_S = 30.0
+NUM_ROUNDS = 5
+TARGET_SAMPLES = 2000
+PLAIN_S = 25.0
+MODEL = Choice(name="causal", params={"hidden": 128, "layers": 3, "heads": 4, "length": 64})
 FRACTION = "of a plain torch loop's samples/s"
 
 
@@ -54,6 +56,7 @@ def credited_samples_per_s(member: Member) -> float:
 def main() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         swarm = Swarm(Path(folder), target_samples=TARGET_SAMPLES, deadline_s=120)
+        swarm.recipe = swarm.recipe.model_copy(update={"family": MODEL, "sequence_length": 64})
         try:
             before = plain_samples_per_s(swarm)
             swarm.open()
