@@ -72,7 +72,7 @@ def main() -> dict[str, Any]:
         start = Start(folder, *ports)
         try:
             first_s = start.ready_s()
-            point_s = start.until(lambda live: bool(live["last_round"].get("loss")))
+            point_s = start.until(lambda live: bool((live["last_round"] or {}).get("loss")))
             credit_s = start.until(lambda live: live["effort"]["samples"] > 0)
         finally:
             start.stop()
