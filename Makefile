@@ -43,7 +43,7 @@ bench: setup-dev ## list the benchmarks, or run one: make bench NAME=startup
 	@$(PY) -m bench $(NAME)
 
 screenshots: setup-dev chromium ## the README's pictures, from a real swarm
-	@$(PY) docs/screenshots.py
+	@$(PY) -m docs.screenshots
 
 lock: setup-dev ## resolve requirements/*.in into the locks (needs uv)
 	@$(PY) requirements/lock.py

@@ -16,13 +16,9 @@ from pathlib import Path
 
 import psutil
 
+from tests.ports import free_port
+
 START_S = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return chosen.getsockname()[1]
 
 
 @dataclass

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.stage import free_port
+from tests.ports import free_port
 
 FIRST_GOAL_S, SECOND_GOAL_S, POINT_GOAL_S = 90.0, 10.0, 30.0
 LONGEST_S = 600.0

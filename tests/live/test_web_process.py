@@ -20,16 +20,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.live.agents import receipt
+from tests.ports import free_port
 from trainer.wire import WIRE_VERSION, Activity, Hello, Progress, Report
 from webapp.credit.models import Receipt
 
 START_S = 30.0
-
-
-def free_port() -> int:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return chosen.getsockname()[1]
 
 
 def database_url() -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.swarm.swarm import free_port, wait_for
+from tests.ports import free_port
+from tests.swarm.swarm import wait_for
 from webapp.ops.embedded import CannotEmbed, private_folder, valkey_command
 from webapp.ops.instance import CannotStart, check_port, claim, raise_file_limit
 

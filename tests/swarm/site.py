@@ -14,7 +14,8 @@ from typing import Any
 
 import psutil
 
-from tests.swarm.swarm import ROOT, free_port, wait_for
+from tests.ports import free_port
+from tests.swarm.swarm import ROOT, wait_for
 
 MAKE_CODE = """
 from webapp.accounts.models import User

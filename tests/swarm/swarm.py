@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from tests.ports import free_port
 from trainer.passport import Claims, make_authority, public_text, sign
 from trainer.recipe import Choice, File, Optimizer, Recipe, Round, Text, Tokenizer
 from trainer.swarm.identity import FILENAME, load_or_make
@@ -38,12 +38,6 @@ def wait_for(what: str, ready: Callable[[], Any], timeout_s: float = 60.0) -> An
             return value
         time.sleep(0.1)
     raise AssertionError(f"no {what} within {timeout_s:.0f} s")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Member:
