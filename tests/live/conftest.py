@@ -10,6 +10,7 @@ from django.test import Client
 from tests.factories import make_device
 from webapp.live import beat
 from webapp.live.hub import hub
+from webapp.live.threads import in_thread
 
 
 @pytest.fixture
@@ -25,6 +26,7 @@ async def live(transactional_db, monkeypatch):
         task.cancel()
     await asyncio.gather(*sockets, return_exceptions=True)
     await hub.stop()
+    await in_thread(lambda: None)  # the read of a cancelled task has its thread still
 
 
 @pytest.fixture

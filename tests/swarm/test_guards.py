@@ -150,7 +150,7 @@ def test_a_child_dies_with_its_parent_and_ignores_its_ctrl_c():
     )
     assert parent.stdout is not None
     child = psutil.Process(int(parent.stdout.readline()))
-    assert os.getpgid(child.pid) != os.getpgid(parent.pid)
+    wait_for("a group of its own", lambda: os.getpgid(child.pid) != os.getpgid(parent.pid), 10)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()

@@ -66,11 +66,19 @@ def test_a_record_with_more_samples_than_anybody_could_have_is_ignored():
 def test_no_two_separate_groups_speak_for_the_same_swarm():
     live = {"M", "A", "B", "C"}
     for left in ({"A", "B"}, {"M", "A"}, {"A", "B", "C"}, {"C"}, {"M", "A", "B", "C"}):
-        assert not (counts(left, live, {"M"}) and counts(live - left, live, {"M"}))
+        for known in ({"M"}, set()):
+            assert not (counts(left, live, known) and counts(live - left, live, known))
     assert counts({"M", "A"}, live, {"M"})
-    assert not counts({"B", "C"}, live, {"M"})
+    assert not counts({"A", "B", "C"}, live, {"M"})
+    assert counts({"B", "C"}, {"A", "B", "C"}, {"M"})
     assert counts({"A", "B"}, {"A", "B", "C", "D"}, {"M"})
+    assert not counts({"C", "D"}, {"A", "B", "C", "D"}, {"M"})
     assert counts({"A"}, {"A"}, set())
+
+
+def test_newcomers_who_have_not_seen_everybody_end_no_second_round_beside_the_coordinators():
+    assert counts({"C", "M"}, {"C", "M"}, {"M"})
+    assert not counts({"A", "B"}, {"A", "B", "M"}, {"M"})
 
 
 def note(**changes: Any) -> Note:

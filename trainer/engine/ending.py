@@ -72,7 +72,8 @@ class Ending:
             self._repeat(verdict.reason)
             loop.tracker.forget_the_silent(group)
         elif not counts(verdict.notes, group | {me}, known):
-            self._repeat("most of the swarm was not in the group")
+            self._repeat("the group did not speak for the swarm")
+            loop.tracker.forget_the_silent(group - set(verdict.notes))
         elif not verdict.tokens:
             self._repeat("nobody had anything to average")
         elif deviates(note, verdict.notes, known):

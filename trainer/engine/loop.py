@@ -26,6 +26,7 @@ HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
 GIVE_UP_S = 9.0  # a leaver breaks off an average that takes longer
 IDLE_S = 0.25
 PAUSE_S = 10.0
+MEETING_S = 30.0  # a newcomer ends no round before it has seen a coordinator, or for so long
 log = logging.getLogger(__name__)
 
 
@@ -50,6 +51,8 @@ class RoundLoop:
         self._meter, self.tally = Meter(), Tally()
         self.stage = Stage.AWAY
         self._stop_seen: float | None = None
+        self._met = not peer.coordinators
+        self._began = time.monotonic()
         self.averager = peer.average(learner.offer_shapes(), learner.state)
         self.tracker = peer.track(self.standing)
         self.catch_up, self._ending = CatchUp(self), Ending(self)
@@ -187,11 +190,17 @@ class RoundLoop:
         """Whether the round should end now: target reached, deadline passed, or others do so."""
         abreast = expected_group(view, self.learner.round)
         samples = self._swarm_samples()
-        if samples <= 0 or (view.present and not abreast):
+        if samples <= 0 or (view.present and not abreast) or not self._has_met(view):
             return False
         done = max(samples / self.recipe.round.target_samples, self.late_share(view))
         follow = any(view.abreast[name].stage is Stage.READY for name in abreast)
         return done >= 1 or (done >= NEARLY and follow) or (finishing and self.tally.tokens > 0)
+
+    def _has_met(self, view: View) -> bool:
+        """Whether we are past the first moments, in which others may be there and not yet seen."""
+        late = time.monotonic() - self._began > MEETING_S
+        self._met = self._met or view.coordinators > 0 or late
+        return self._met
 
     def late_share(self, view: View) -> float:
         """How much of the deadline is over, by whoever of this round began it first."""

@@ -115,12 +115,16 @@ def swarm_round(
 
 
 def counts(members: Collection[str], live: Collection[str], coordinators: Collection[str]) -> bool:
-    """Whether a group speaks for the swarm: more than half of those who are live, or just half
-    with the first of them (a coordinator, else the lowest name). No two groups of a round can.
+    """Whether a group speaks for the swarm: it has the first of the live coordinators.
+
+    Where none is live, it needs more than half of the peers, or just half with the lowest name.
+    Peers that have not found each other yet disagree about who is live, so a majority alone would
+    let two groups of newcomers end the same round.
     """
     everybody = set(live) | set(members)
+    if leader := min(everybody & set(coordinators), default=None):
+        return leader in members
     inside = len(set(members))
     if 2 * inside != len(everybody):
         return 2 * inside > len(everybody)
-    first = min(everybody, key=lambda name: (name not in coordinators, name))
-    return first in members
+    return min(everybody) in members
