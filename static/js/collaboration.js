@@ -2,6 +2,7 @@
 // Whatever the page lacks is skipped, so both are fed by the same code.
 
 import { LossChart } from "chart";
+import { Checkpoints } from "checkpoints";
 import { clock, duration, number, percent, put, rate, say, since } from "figures";
 import { Live } from "socket";
 import { eventRows, memberRows, stripMarks } from "rows";
@@ -22,6 +23,7 @@ class Page {
     this.rounds = given("rounds");
     this.events = given("events");
     this.find = (part) => root.querySelector(`[data-part="${part}"]`);
+    this.checkpoints = new Checkpoints(root);
     this.drawRounds();
     this.drawEvents();
     this.makeChart();
@@ -96,6 +98,7 @@ class Page {
     this.drawFigures();
     this.drawProgress();
     this.drawEffort();
+    this.checkpoints.draw(this.state);
     const body = this.find("members");
     if (body) body.replaceChildren(...memberRows(this.state.members));
     const nobody = this.find("nobody");

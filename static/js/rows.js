@@ -11,7 +11,7 @@ const EVENT_TONES = {
   state: ["idle", "idle"], checkpoint: ["ok", "done"], warning: ["bad", "bad"],
 };
 
-function element(name, { text, className, children = [], ...attributes } = {}) {
+export function element(name, { text, className, children = [], ...attributes } = {}) {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
   if (className) made.className = className;

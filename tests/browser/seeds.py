@@ -30,14 +30,20 @@ def give_past(collaboration: Collaboration, num_rounds: int = 120) -> None:
     )
     for place, name in enumerate(PEOPLE):
         _credit(collaboration, name, 4 - place, now)
+    give_checkpoint(collaboration, 100, "ab" * 32)
+
+
+def give_checkpoint(collaboration: Collaboration, number: int, sha256: str) -> None:
     artifact = Artifact.objects.create(
         kind=Kind.CHECKPOINT,
-        sha256="ab" * 32,
+        sha256=sha256,
         size_bytes=14_208_111,
-        filename="round-100.safetensors",
+        filename=f"round-{number}.safetensors",
         path="x",
     )
-    Checkpoint.objects.create(collaboration=collaboration, artifact=artifact, round=100, loss=3.4)
+    Checkpoint.objects.create(
+        collaboration=collaboration, artifact=artifact, round=number, loss=3.4
+    )
 
 
 def _round(collaboration, number, at):

@@ -49,11 +49,11 @@ class FileWishes:
             return Control(wish=Wish.RUN)
 
 
-def main(folder: Path) -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+def job_in(folder: Path) -> Job:
+    """What `Swarm.add` has written."""
     given = json.loads((folder / "job.json").read_text())
     passport = Passport.model_validate(given["passport"])
-    job = Job(
+    return Job(
         recipe=Recipe.model_validate(given["recipe"]),
         role=Role(given["role"]),
         folder=folder,
@@ -68,6 +68,11 @@ def main(folder: Path) -> None:
         listen_address=given["listen_address"],
         checkpoint_folder=folder / "checkpoints",
     )
+
+
+def main(folder: Path) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    job = job_in(folder)
     outbox = FileOutbox(folder / "said.jsonl")
     outbox.left(take_part(job, outbox, FileWishes(folder / "wish.json")).value)
 

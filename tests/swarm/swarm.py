@@ -46,14 +46,15 @@ class Member:
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.folder = name, folder
         self.peer_id = load_or_make(folder / FILENAME).peer_id
+        self.program = "tests.swarm.member"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, *words: str) -> None:
         """Also again, after it has ended; an old wish is gone then."""
         (self.folder / "wish.json").unlink(missing_ok=True)
         log = (self.folder / "log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.swarm.member", str(self.folder)],
+            [sys.executable, "-m", self.program, str(self.folder), *words],
             cwd=ROOT,
             stdout=log,
             stderr=log,
@@ -148,6 +149,11 @@ class Swarm:
 
     def add(self, name: str, role: str = "peer", **changes: Any) -> Member:
         """Starts a member with a valid passport; `changes` overwrite parts of its job."""
+        member = self.prepare(name, role, **changes)
+        member.start()
+        return member
+
+    def prepare(self, name: str, role: str = "peer", **changes: Any) -> Member:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         member = self.members[name] = Member(name, folder)
@@ -171,7 +177,6 @@ class Swarm:
             "listen_address": f"/ip4/127.0.0.1/tcp/{self.port if role == 'coordinator' else 0}",
         }
         (folder / "job.json").write_text(json.dumps({**job, **changes}))
-        member.start()
         return member
 
     def open(self) -> Member:

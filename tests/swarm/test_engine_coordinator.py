@@ -70,6 +70,25 @@ def test_a11_after_everything_stopped_the_swarm_goes_on_from_the_checkpoint(swar
     assert min(v["round"] for v in early.rounds()) >= written["round"]
 
 
+@pytest.mark.parametrize("deaths", [2, pytest.param(10, marks=pytest.mark.soak)])
+def test_a09_donors_that_die_one_after_the_other_cost_the_coordinator_nothing(swarm, deaths):
+    coordinator = swarm.open()
+    donor = swarm.prepare("donor")
+    donor.program = "tests.swarm.donor"
+    for _ in range(deaths):
+        donor.start("50", "dies")
+        donor.process.wait(timeout=60)
+        assert coordinator.process.poll() is None
+        assert list((coordinator.folder / "checkpoints").iterdir()) == []
+    donor.start("50")
+    wait_for("the state", lambda: coordinator.said("progress")[-1]["round"] == 50, 90)
+    assert coordinator.stop() == "stopped"
+    assert [one["round"] for one in coordinator.said("checkpoint")] == [50]
+    kept = [path.name for path in (coordinator.folder / "checkpoints").iterdir()]
+    assert kept == [coordinator.said("checkpoint")[0]["filename"]]
+    assert "Traceback" not in coordinator.log()
+
+
 def refused(swarm: Swarm, name: str, **claims) -> Member:
     """Starts a peer whose passport has these changes; it keeps trying, and never gets in."""
     folder = swarm.folder / name

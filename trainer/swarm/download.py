@@ -7,6 +7,7 @@ no limit of size, blocks its event loop on the DHT, and dies of a donor that goe
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -25,6 +26,7 @@ from hivemind.utils.timed_storage import ValueWithExpiration
 from trainer.swarm.linger import until_closed
 
 MOST_DONORS = 4
+log = logging.getLogger(__name__)
 State = tuple[int, list[torch.Tensor]]
 
 
@@ -70,7 +72,8 @@ class StateDownload:
                 try:
                     found = await self._download(donor, at_least)
                     break
-                except Exception:  # whatever is wrong with one donor, the next may do
+                except Exception as error:  # whatever is wrong with one donor, the next may do
+                    log.info("%s could not give its state: %r", donor, error)
                     await asyncio.sleep(0.2)
         finally:
             if not future.done():

@@ -58,6 +58,16 @@ PHRASES = {
     ),
     "last_round": _("Round {round}: {outcome}. {members} peers, {samples} samples in {span}."),
     "no_round": _("No round has finished yet."),
+    "checkpoint_last": _("The last one is of round {round}, written {ago}."),
+    "checkpoint_late": _(
+        "Last checkpoint {ago}, of round {round}: the rounds since then are kept only by the "
+        "peers. The coordinator keeps trying."
+    ),
+    "checkpoint_never": _(
+        "No checkpoint yet, and several were due: the rounds are kept only by the peers. "
+        "The coordinator keeps trying."
+    ),
+    "download": _("Download"),
     "nobody": _("Nobody is training right now. Your computer could be the first."),
     "no_events": _("Nothing has happened yet. Joins, leaves and finished rounds appear here."),
     "you": _("you"),

@@ -10,11 +10,14 @@ from django.db.models.functions import Coalesce
 
 from trainer.wire import Outcome, Role
 from webapp.accounts.selectors import public_name
-from webapp.collaborations.models import Collaboration
+from webapp.artifacts.selectors import newest_checkpoint
+from webapp.collaborations.models import Collaboration, State
 from webapp.credit.selectors import collaboration_totals
 from webapp.devices.models import Session
-from webapp.live.public import public_round
+from webapp.live.models import RoundRecord
+from webapp.live.public import public_checkpoint, public_round
 
+OVERDUE = 2  # checkpoints missed in a row: no longer by chance
 APPLIED = (Outcome.CLEAN, Outcome.ALONE)
 
 
@@ -28,6 +31,8 @@ class Facts:
 
 def read_facts(collaboration: Collaboration) -> Facts:
     last = collaboration.rounds.order_by("-round").first()
+    checkpoint = newest_checkpoint(collaboration)
+    kept = checkpoint.round if checkpoint else 0
     return Facts(
         shown={
             "slug": collaboration.slug,
@@ -36,10 +41,19 @@ def read_facts(collaboration: Collaboration) -> Facts:
             "state_reason": collaboration.state_reason,
             "target": collaboration.recipe.round.target_samples,
             "last_round": public_round(last) if last else None,
+            "checkpoint": public_checkpoint(checkpoint) if checkpoint else None,
+            "checkpoint_overdue": _is_overdue(collaboration, last, kept),
             "effort": read_effort(collaboration),
         },
         names=_names(collaboration),
     )
+
+
+def _is_overdue(collaboration: Collaboration, last: RoundRecord | None, kept: int) -> bool:
+    """Whether rounds go on and what they learnt is kept nowhere but in the swarm."""
+    if last is None or collaboration.state != State.RUNNING:
+        return False
+    return last.round + 1 - kept >= OVERDUE * collaboration.recipe.round.checkpoint_every
 
 
 def read_effort(collaboration: Collaboration) -> dict[str, Any]:

@@ -17,6 +17,9 @@ The first message is a snapshot, the same document as `GET /api/v1/collaboration
      "last_round": {"round": 56, "outcome": "clean", "members": 3, "samples": 520,
                     "tokens": 65000, "loss": 3.45, "held_out_loss": null, "duration_s": 6.1,
                     "num_lost": 0, "reason": "", "at": 1764439402.0},          # or null
+     "checkpoint": {"round": 50, "loss": 3.49, "at": 1764439360.1, "size_bytes": 13500000,
+                    "sha256": "…", "url": "/artifacts/…"},        # the newest, or null
+     "checkpoint_overdue": false,                 # rounds go on, and checkpoints do not come
      "effort": {"participants": 4, "sessions": 9, "compute_s": 4210.0, "mean_session_s": 600.1,
                 "longest_session_s": 3000.0, "samples": 30000, "rounds": 56}}
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.urls import reverse
 from django.utils.crypto import salted_hmac
 
 from webapp.accounts.selectors import is_system, public_name
+from webapp.artifacts.models import Checkpoint
 from webapp.live.models import Event, RoundRecord
 
 
@@ -29,6 +31,19 @@ def public_round(record: RoundRecord) -> dict[str, Any]:
         "num_lost": record.num_lost,
         "reason": record.reason,
         "at": record.at.timestamp(),
+    }
+
+
+def public_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Load `artifact` with the checkpoint."""
+    artifact = checkpoint.artifact
+    return {
+        "round": checkpoint.round,
+        "loss": checkpoint.loss,
+        "at": checkpoint.created_at.timestamp(),
+        "size_bytes": artifact.size_bytes,
+        "sha256": artifact.sha256,
+        "url": reverse("artifact", args=[artifact.sha256, artifact.filename]),
     }
 
 
