@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.seeds import give_checkpoint, give_past
+from tests.browser.seeds import give_past
 from tests.browser.wait import until
 
 pytestmark = pytest.mark.browser
@@ -40,25 +40,6 @@ def test_the_page_moves_by_what_an_agent_reports_without_reload(site, join, page
     expect(figure(page, "state")).to_have_text("Training alone")
     ada.leave()
     expect(page.locator("[data-part=events]")).to_contain_text("ada left")
-
-
-def test_a09_a_checkpoint_that_does_not_come_is_a_warning_until_the_next_one(
-    site, join, page, collaboration
-):
-    give_past(collaboration)
-    every = collaboration.recipe.round.checkpoint_every
-    page.goto(f"{site.url}/c/demo/")
-    warning = page.locator("[data-part=checkpoint-late]")
-    expect(figure(page, "checkpoint")).to_contain_text("The last one is of round 100")
-    expect(warning).to_be_hidden()
-    ada = join("ada3")
-    ada.finish_round(100 + 2 * every, loss=3.0)
-    expect(warning).to_have_text(re.compile("Last checkpoint .* of round 100: the rounds since"))
-    give_checkpoint(collaboration, 100 + 2 * every, "cd" * 32)
-    expect(warning).to_be_hidden()
-    newest = page.locator("[data-part=checkpoints] tr").first
-    expect(newest).to_contain_text(f"{100 + 2 * every}")
-    expect(newest.locator("a")).to_have_attribute("href", re.compile("cdcd"))
 
 
 def test_two_browsers_see_the_same_numbers(site, join, browser, collaboration):

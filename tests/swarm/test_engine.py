@@ -14,7 +14,7 @@ pytestmark = pytest.mark.swarm
 def test_three_peers_and_a_coordinator_learn_together(swarm: Swarm):
     coordinator = swarm.open()
     peers = [swarm.add(name) for name in "abc"]
-    wait_for("full rounds", lambda: sum(r["members"] == 3 for r in coordinator.rounds()) >= 8, 80)
+    wait_for("full rounds", lambda: sum(r["members"] == 3 for r in coordinator.rounds()) >= 6, 90)
 
     seen = sorted(coordinator.rounds(), key=lambda verdict: verdict["round"])
     assert [v["round"] for v in seen] == list(range(seen[0]["round"], seen[-1]["round"] + 1))
@@ -65,17 +65,16 @@ def test_a_peer_killed_while_averaging_makes_the_round_start_again(tmp_path):
     swarm = Swarm(tmp_path, target_samples=256, big=True)
     try:
         coordinator = swarm.open()
-        a, b, victim = (swarm.add(name) for name in "abc")
-        wait_for("round of three", lambda: any(r["members"] == 3 for r in coordinator.rounds()), 90)
+        a, victim = (swarm.add(name) for name in "ab")
+        wait_for("round of two", lambda: any(r["members"] == 2 for r in coordinator.rounds()), 90)
         wait_for("average", lambda: victim.activity() == "averaging", 60)
         victim.kill()
         reached = coordinator.round
-        wait_for("next rounds", lambda: min(a.round, b.round) > reached + 1, 60)
+        wait_for("next rounds", lambda: min(a.round, coordinator.round) > reached + 1, 60)
         final = {}
-        for peer in (a, b):
-            for receipt in peer.said("receipt"):
-                assert receipt["verdict"]["outcome"] != "partial"
-                final.setdefault(receipt["round"], set()).add(receipt["verdict"]["loss"])
+        for verdict in a.rounds() + coordinator.rounds():
+            assert verdict["outcome"] != "partial"
+            final.setdefault(verdict["round"], set()).add(verdict["loss"])
         assert all(len(losses) == 1 for number, losses in final.items() if number > reached)
     finally:
         swarm.close()

@@ -41,7 +41,10 @@ def log_file(path: Path) -> logging.Logger:
 
 
 class Program:
-    """`ready` answers whether the program serves; without it, running counts as ready."""
+    """`ready` answers whether the program serves; without it, running counts as ready.
+
+    It is killed when it has not ended `stop_s` seconds after SIGTERM.
+    """
 
     def __init__(
         self,
@@ -52,9 +55,11 @@ class Program:
         ready: Probe | None = None,
         env: Mapping[str, str] | None = None,
         nice: int = 0,
+        stop_s: float = STOP_S,
         again: Callable[[int], bool] = lambda code: True,
     ) -> None:
         self.name = name
+        self.stop_s = stop_s
         self.command = list(command)
         self.env = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
         self.is_ready = asyncio.Event()
@@ -144,16 +149,16 @@ class Program:
         self._log.info(line)
 
     async def stop(self) -> None:
-        """SIGTERM, then SIGKILL to the whole group after 10 s."""
+        """SIGTERM, then SIGKILL to the whole group after `stop_s`."""
         process = self._process
         if process is None or process.returncode is not None:
             return
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), STOP_S)
+            await asyncio.wait_for(process.wait(), self.stop_s)
         except TimeoutError:
-            self.note(f"did not stop within {STOP_S:.0f} s: killed")
+            self.note(f"did not stop within {self.stop_s:.0f} s: killed")
         self.kill_group()
         await process.wait()
 

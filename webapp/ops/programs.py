@@ -60,8 +60,12 @@ def worker() -> Program:
 
 
 def coordinator() -> Program:
+    """Its children write a last checkpoint and leave their swarms."""
     return Program(
-        "coordinator", [sys.executable, str(MANAGE), "coordinator"], log=log("coordinator")
+        "coordinator",
+        [sys.executable, str(MANAGE), "coordinator"],
+        log=log("coordinator"),
+        stop_s=20.0,
     )
 
 
@@ -74,5 +78,6 @@ def volunteer(launcher: Path) -> Program:
         log=log("volunteer"),
         env=demo_volunteer.environment(),
         nice=10,
+        stop_s=28.0,  # as a preempted machine: it may hand in its round first
         again=lambda code: code != 0,
     )

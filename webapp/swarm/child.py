@@ -19,7 +19,7 @@ from webapp.core.processes import follow_parent_into_death, signal_group
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 HEALTHY_AFTER_S = 30.0
-STOP_S = 8.0  # less than what `up` gives its programs
+STOP_S = 16.0  # less than what `up` gives the coordinators
 CONFIG, PID = "config.json", "pid"
 
 
@@ -76,7 +76,7 @@ class Child:
         return code
 
     def ask_to_stop(self, *, grace_s: float = 0.0) -> None:
-        """SIGTERM after `grace_s` seconds (it may end by itself before), SIGKILL 8 s later.
+        """SIGTERM after `grace_s` seconds (it may end by itself before), SIGKILL 16 s later.
 
         To be called again and again until it has ended. A second SIGTERM would cut its end short.
         """
