@@ -34,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--plain", action="store_true", help="print lines, for logs")
     run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
     run.add_argument("--threads", type=int, default=None, help="default: all cores but one")
+    run.add_argument("--port", type=int, default=0, help="where others may dial this device")
     run.set_defaults(act=_run)
     check = acts.add_parser("doctor", help="look at this machine, and say what to do")
     check.add_argument("--site", default="", help="address of the site")
@@ -65,7 +66,7 @@ def _run(given: argparse.Namespace) -> int:
     asks = bool(notable) and not given.yes and sys.stdin.isatty()
     if asks and input("Go on? [Y/n] ").strip().lower() in ("n", "no"):
         return 0
-    seat = volunteer_seat(_home(given), site, given.collaboration, given.threads)
+    seat = volunteer_seat(_home(given), site, given.collaboration, given.threads, given.port)
     log_to(seat.log_file)
     title = f"Potluck: {seat.slug} at {site}"
     plain = given.plain or not sys.stdout.isatty()

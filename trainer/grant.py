@@ -57,6 +57,21 @@ class JoinGrant(Message):
     server_time: float
 
 
+class DialBackRequest(Message):
+    """POST /api/v1/device/dialback: "something listens on this port and says this word"."""
+
+    port: int = Field(ge=1024, le=65535)
+    word: str = Field(pattern=r"^[0-9a-f]{32}$")
+
+
+class DialBack(Message):
+    """Whether the site heard the word there. `address` is the one it sees the device at."""
+
+    reachable: bool
+    address: Line
+    reason: Line
+
+
 class Clock(Message):
     """GET /api/v1/clock: the site's time, for measuring a device's offset."""
 

@@ -14,7 +14,14 @@ from pydantic import BaseModel, ValidationError
 from trainer import __version__
 from trainer.agent.link import delay_s
 from trainer.agent.wishes import Wishes
-from trainer.grant import Enrolled, EnrolRequest, JoinGrant, JoinRequest
+from trainer.grant import (
+    DialBack,
+    DialBackRequest,
+    Enrolled,
+    EnrolRequest,
+    JoinGrant,
+    JoinRequest,
+)
 from trainer.launcher import web
 from trainer.passport import Passport
 from trainer.wire import WIRE_VERSION, LeaveCause, Machine, Wish
@@ -56,6 +63,9 @@ class Api:
 
     def join(self, slug: str, peer_key: str) -> JoinGrant:
         return self._call(f"device/collaborations/{slug}/join", JoinGrant, _request(peer_key))
+
+    def dial_back(self, port: int, word: str) -> DialBack:
+        return self._call("device/dialback", DialBack, DialBackRequest(port=port, word=word))
 
     def passport(self, slug: str, peer_key: str) -> Passport:
         return self._call(f"device/collaborations/{slug}/passport", Passport, _request(peer_key))

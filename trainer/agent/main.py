@@ -16,6 +16,7 @@ from trainer import __version__
 from trainer.agent.files import Files
 from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
+from trainer.agent.reach import seated
 from trainer.agent.seat import Seat, lock
 from trainer.agent.spool import Spool, earlier_sessions
 from trainer.agent.stopping import heed_signals
@@ -112,6 +113,7 @@ class Session:
         key = identity.load_or_make(self._seat.folder / identity.FILENAME).public_text
         grant = self._persist(lambda: self._api.join(self._seat.slug, key))
         self._wishes.site(grant.control)
+        self._seat = self._persist(lambda: seated(self._seat, self._api, self._view.say))
         passport = PassportHolder(
             self._api, self._seat.slug, key, first=grant.passport, offset_s=offset_s
         )
@@ -121,7 +123,7 @@ class Session:
         cause, reason = LeaveCause.FAILED, "the agent failed before it trained"
         try:
             job = self._make_job(grant, passport, offset_s, outbox)
-            if self._seat.role is Role.PEER:
+            if self._seat.role is not Role.COORDINATOR:
                 finding = doctor.check_swarm(grant.bootstrap)
                 if finding.state is not doctor.State.GOOD:
                     self._view.say(str(finding))

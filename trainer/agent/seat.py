@@ -21,7 +21,10 @@ LOG_BYTES = 5_000_000
 
 @dataclass(frozen=True)
 class Seat:
-    """`cache` holds downloads; `folder` is private to this device and collaboration."""
+    """`cache` holds downloads; `folder` is private to this device and collaboration.
+
+    `port` is where a volunteer wants to be dialled, 0: anywhere.
+    """
 
     site: str
     token: str
@@ -34,6 +37,7 @@ class Seat:
     checkpoint_folder: Path | None = None
     listen_address: str = "/ip4/0.0.0.0/tcp/0"
     announce_host: str = ""
+    port: int = 0
 
 
 class CoordinatorConfig(Message):
@@ -49,7 +53,7 @@ class CoordinatorConfig(Message):
     num_threads: int = Field(1, ge=1)
 
 
-def volunteer_seat(home: Path, site: str, slug: str, threads: int | None) -> Seat:
+def volunteer_seat(home: Path, site: str, slug: str, threads: int | None, port: int = 0) -> Seat:
     """Raises Unusable when the folder cannot be used or the device has no token for this site."""
     home = make_folder(home)
     device = stored_device(home, site)
@@ -69,6 +73,7 @@ def volunteer_seat(home: Path, site: str, slug: str, threads: int | None) -> Sea
         folder=make_folder(site_folder(home, site) / slug),
         num_threads=threads or threads_by_default(),
         log_file=make_folder(home / "logs") / f"{slug}.log",
+        port=port,
     )
 
 

@@ -59,6 +59,7 @@ def _given(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--yes", action="store_true", help="do not ask (for headless machines)")
     parser.add_argument("--plain", action="store_true", help="print lines, for logs")
     parser.add_argument("--threads", type=int, default=0, help="default: all cores but one")
+    parser.add_argument("--port", type=int, default=0, help="where others may dial this computer")
     parser.add_argument("--home", type=Path, default=None, help="data folder")
     return parser.parse_args(words)
 
@@ -135,6 +136,7 @@ def _replace_by_agent(
     command += ["--plain"] if given.plain else []
     command += ["--yes"] if given.yes else []
     command += ["--threads", str(given.threads)] if given.threads else []
+    command += ["--port", str(given.port)] if given.port else []
     env = {key: value for key, value in os.environ.items() if key not in MISLEADING}
     env["PYTHONUTF8"] = "1"
     if paths:

@@ -5,15 +5,24 @@ from __future__ import annotations
 from django.http import HttpRequest
 from ninja import Path, Router
 
-from trainer.grant import Checkpoint, Enrolled, EnrolRequest, JoinGrant, JoinRequest
+from trainer.grant import (
+    Checkpoint,
+    DialBack,
+    DialBackRequest,
+    Enrolled,
+    EnrolRequest,
+    JoinGrant,
+    JoinRequest,
+)
 from trainer.passport import Passport
 from trainer.wire import Slug
-from webapp.api.gates import DeviceRequest, DeviceToken, PerMinute
+from webapp.api.gates import DeviceRequest, DeviceToken, PerMinute, address_of
 from webapp.api.problems import problems
 from webapp.artifacts.selectors import newest_checkpoint
 from webapp.collaborations.grants import join_grant, renew_passport
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.selectors import collaboration_by_slug
+from webapp.devices.dialback import dial_back
 from webapp.devices.services import enrol as enrol_device
 
 router = Router(tags=["device"])
@@ -58,6 +67,17 @@ def join(request: DeviceRequest, slug: Path[Slug], body: JoinRequest) -> JoinGra
 def passport(request: DeviceRequest, slug: Path[Slug], body: JoinRequest) -> Passport:
     """A fresh passport for the same peer key; ask well before the old one expires."""
     return renew_passport(request.auth, collaboration_by_slug(slug), body)
+
+
+@router.post(
+    "/dialback",
+    auth=DeviceToken(),
+    response={200: DialBack} | problems(401, 403),
+    throttle=PerMinute("dialback", 10),
+)
+def dialback(request: DeviceRequest, body: DialBackRequest) -> DialBack:
+    """Dials the caller at its port: whether others can reach it. Takes up to 6 s."""
+    return dial_back(address_of(request), body.port, body.word)
 
 
 def _newest(collaboration: Collaboration) -> Checkpoint | None:

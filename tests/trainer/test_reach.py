@@ -1,0 +1,62 @@
+"""What a device makes of the site's attempt to dial it."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+
+import pytest
+
+from trainer.agent.reach import seated
+from trainer.agent.seat import Seat
+from trainer.grant import DialBack
+from trainer.wire import Role
+
+
+class DiallingSite:
+    """Dials for real, and then says the device has `address`."""
+
+    def __init__(self, reach: bool, address: str = "127.0.0.1") -> None:
+        self.reach, self.address = reach, address
+        self.heard = b""
+        self.port = 0
+
+    def dial_back(self, port: int, word: str) -> DialBack:
+        self.port = port
+        if self.reach:
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                self.heard = connection.recv(64)
+        assert self.heard == (word.encode() if self.reach else b"")
+        return DialBack(reachable=self.reach, address=self.address, reason="it is behind a wall")
+
+
+@pytest.fixture
+def seat(tmp_path):
+    return Seat("http://localhost", "t", "demo", cache=tmp_path, folder=tmp_path)
+
+
+def test_a_device_that_was_reached_listens_where_it_was_dialled(seat):
+    site = DiallingSite(reach=True)
+    found = seated(seat, site, print)
+    assert found.role is Role.PEER
+    assert found.listen_address == f"/ip4/0.0.0.0/tcp/{site.port}"
+    assert found.announce_host == ""
+    socket.create_server(("0.0.0.0", site.port)).close()  # it is free again for the swarm
+
+
+def test_behind_a_router_that_forwards_the_port_the_outer_address_is_announced(seat):
+    assert seated(seat, DiallingSite(True, "203.0.113.7"), print).announce_host == "203.0.113.7"
+
+
+def test_a_device_that_nobody_can_dial_becomes_a_sender_and_says_why(seat):
+    said: list[str] = []
+    assert seated(seat, DiallingSite(reach=False), said.append).role is Role.SENDER
+    assert "behind a wall" in said[0] and "--port" in said[0]
+
+
+def test_a_port_that_the_volunteer_names_is_used_when_it_is_free(seat):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        free = other.getsockname()[1]
+    site = DiallingSite(reach=True)
+    seated(replace(seat, port=free), site, print)
+    assert site.port == free

@@ -1,0 +1,44 @@
+"""The site tries to dial a device, and says what it met."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+
+from tests.factories import make_device
+
+
+def dial(client, body, token=None):
+    return client.post(
+        "/api/v1/device/dialback",
+        json.dumps(body),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}"} if token else {},
+    )
+
+
+def test_the_site_dials_a_device_back_and_believes_only_its_word(client, alice):
+    _, token = make_device(alice)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        words = iter(("a" * 32, "b" * 32))
+
+        def answer():
+            for word in words:
+                with listener.accept()[0] as caller:
+                    caller.sendall(word.encode())
+
+        threading.Thread(target=answer, daemon=True).start()
+        body = {"port": port, "word": "a" * 32}
+        assert dial(client, body, token).json()["reachable"] is True
+        other = dial(client, body, token).json()
+        assert (other["reachable"], "something else" in other["reason"]) == (False, True)
+    closed = dial(client, body, token).json()
+    assert closed == {
+        "reachable": False,
+        "address": "127.0.0.1",
+        "reason": f"port {port} of 127.0.0.1 did not answer: Connection refused",
+    }
+    assert dial(client, {**body, "port": 22}, token).status_code == 422
+    assert dial(client, body).status_code == 401

@@ -1,0 +1,67 @@
+"""Whether others can dial this device; where they cannot, it takes part as a sender."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from trainer.agent.join import Api
+from trainer.agent.seat import Seat
+from trainer.grant import DialBack
+from trainer.wire import Role
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - a peer is there to be dialled
+
+
+def seated(seat: Seat, api: Api, say: Callable[[str], None]) -> Seat:
+    """The seat with the role, port and address that a dial-back from the site found to work.
+
+    Raises web.Unreachable or web.Refusal.
+    """
+    if seat.role is not Role.PEER:
+        return seat
+    with _listener(seat.port) as listener:
+        port = listener.getsockname()[1]
+        word = secrets.token_hex(16)
+        threading.Thread(target=_answer, args=(listener, word), daemon=True).start()
+        found = api.dial_back(port, word)
+    if not found.reachable:
+        say(
+            f"Others cannot dial this device ({found.reason}), so it takes part as a sender: its "
+            "work counts like everybody's. To be a full peer, forward a port to it and start it "
+            "with --port."
+        )
+        return replace(seat, role=Role.SENDER)
+    return replace(seat, listen_address=f"/ip4/{EVERYWHERE}/tcp/{port}", announce_host=_told(found))
+
+
+def _listener(port: int) -> socket.socket:
+    """On `port`, or on any free one where that is taken or 0."""
+    try:
+        return socket.create_server((EVERYWHERE, port))
+    except OSError:
+        return socket.create_server((EVERYWHERE, 0))
+
+
+def _answer(listener: socket.socket, word: str) -> None:
+    """Says the word to whoever comes, until the listener is closed."""
+    while True:
+        try:
+            caller, _ = listener.accept()
+        except OSError:
+            return
+        with caller:
+            caller.sendall(word.encode())
+
+
+def _told(found: DialBack) -> str:
+    """What to announce: "" where the machine knows its own address, else what the site sees."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in found.address else socket.AF_INET) as probe:
+            probe.bind((found.address, 0))
+    except OSError:
+        return found.address
+    return ""
