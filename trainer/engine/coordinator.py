@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.engine.tally import Tally
 from trainer.families.base import Batch
-from trainer.swarm.progress import Stage, View
-from trainer.swarm.tracker import expected_group
+from trainer.swarm import clock
+from trainer.swarm.progress import Stage, View, expected_group
 from trainer.wire import (
     Activity,
     CheckpointWritten,
@@ -52,7 +51,7 @@ class CoordinatorLoop(RoundLoop):
         """Nothing to accumulate: it waits for the others."""
         reason = "watching the round" if view.peers else "no peer is training yet"
         self.show(Activity.WAITING, reason)
-        time.sleep(POLL_S)
+        clock.sleep(POLL_S)
 
     def due(self, view: View, finishing: bool) -> bool:
         group = expected_group(view, self.learner.round)
@@ -66,7 +65,7 @@ class CoordinatorLoop(RoundLoop):
 
     def may_finish(self, view: View) -> bool:
         """Once the others have handed in their last round and left, or have had time for it."""
-        now = time.monotonic()
+        now = clock.monotonic()
         self._finishing_since = self._finishing_since or now
         return not view.present or now - self._finishing_since > LAST_PEERS_S
 

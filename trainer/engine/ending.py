@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from trainer.strategies.base import Offer
-from trainer.swarm.progress import Stage, View, counts
-from trainer.swarm.tracker import expected_group
+from trainer.swarm.progress import Stage, View, counts, expected_group
 from trainer.swarm.verdict import Note, Verdict, deviates
 from trainer.wire import Activity, Outcome
 
@@ -32,6 +31,7 @@ class Ending:
     def run(self, view: View) -> None:
         """One attempt to end the round with those who are in it."""
         loop = self._loop
+        loop.tally.arrive(loop.round_age(view))
         offer = loop.learner.offer()
         if offer is None:
             loop.release("the gradient was not finite")
@@ -55,6 +55,7 @@ class Ending:
             tokens=loop.tally.tokens,
             loss_sum=loop.tally.loss_sum,
             fingerprint=loop.learner.fingerprint(),
+            arrived_s=loop.tally.arrived_s,
             extra=offer.note,
         )
 
@@ -108,6 +109,7 @@ class Ending:
     def _apply(self, verdict: Verdict, mean: Sequence[Tensor]) -> None:
         loop = self._loop
         loop.learner.accept(mean, [note.extra for note in verdict.offered])
+        loop.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
         done = loop.start_round()
         loop.stage = Stage.TRAINING
         loop.tracker.publish()

@@ -11,13 +11,16 @@ from trainer.wire import Outcome, Receipt, VerdictSummary
 
 @dataclass
 class Tally:
-    """`lost` are members lost in attempts at this round that had to be repeated."""
+    """`lost` are members lost in attempts at this round that had to be repeated. `arrived_s` is how
+    long after the round's beginning the first attempt was.
+    """
 
     samples: int = 0
     tokens: int = 0
     loss_sum: float = 0.0
     compute_s: float = 0.0
     attempts: int = 0
+    arrived_s: float = 0.0
     lost: list[str] = field(default_factory=list)
     started: float = field(default_factory=clock.now)
 
@@ -26,6 +29,9 @@ class Tally:
         self.tokens += batch.tokens
         self.loss_sum += loss
         self.compute_s += seconds
+
+    def arrive(self, seconds: float) -> None:
+        self.arrived_s = self.arrived_s or max(seconds, 0.0)
 
     def accepted(self, summary: VerdictSummary) -> Receipt:
         return Receipt(

@@ -26,7 +26,9 @@ class Stage(StrEnum):
 
 
 class Standing(Message):
-    """One peer's record. `at` and `started` (of its round) are swarm time."""
+    """One peer's record. `at` and `started` (of its round) are swarm time. `deadline_s` is what it
+    has measured (`trainer/swarm/deadline.py`), None while it has not.
+    """
 
     round: Count
     samples: Count = 0
@@ -37,6 +39,7 @@ class Standing(Message):
     stage: Stage
     started: float = Field(ge=0, le=10**11)
     at: float = Field(ge=0, le=10**11)
+    deadline_s: float | None = Field(None, gt=0, le=86_400)
 
     def samples_now(self, now: float) -> float:
         """Samples it has by now, if it went on at its rate since the record was written."""
@@ -65,6 +68,10 @@ class View:
 
     def started(self) -> float | None:
         return min((standing.started for standing in self.abreast.values()), default=None)
+
+    def deadlines(self) -> list[float]:
+        """What those of the round have measured."""
+        return [s.deadline_s for s in self.abreast.values() if s.deadline_s is not None]
 
 
 def believable(standing: Standing, target_samples: int, now: float) -> bool:
@@ -128,3 +135,12 @@ def counts(members: Collection[str], live: Collection[str], coordinators: Collec
     if 2 * inside != len(everybody):
         return 2 * inside > len(everybody)
     return min(everybody) in members
+
+
+def expected_group(view: View, round_number: int) -> set[str]:
+    """Peers that a round waits for: live and in it."""
+    return {
+        name
+        for name, standing in view.abreast.items()
+        if standing.round == round_number and standing.stage is not Stage.AWAY
+    }

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pydantic import Field, ValidationError
 
-from trainer.wire import Count, Message, Outcome, Role, VerdictSummary
+from trainer.wire import Count, Message, Outcome, Role, Seconds, VerdictSummary
 
 FINGERPRINT_TOLERANCE = 1e-3
 
@@ -17,7 +17,8 @@ class Note(Message):
     """Travels with an offer and reaches every member. `loss_sum` is over `tokens` target tokens.
 
     `fingerprint` is a few fixed projections of the parameters the round began with, the last one
-    their length: equal peers have equal ones.
+    their length: equal peers have equal ones. `arrived_s` is the time from the round's beginning
+    to its first offer.
     """
 
     round: Count
@@ -26,6 +27,7 @@ class Note(Message):
     tokens: Count
     loss_sum: float
     fingerprint: tuple[float, ...] = Field(max_length=16)
+    arrived_s: Seconds = 0.0
     extra: dict[str, float] = {}
 
 
