@@ -1,0 +1,73 @@
+"""What each liar says, and what becomes of the swarm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.trainer.rehearsals import make_plan
+from trainer.simulator.liars import KINDS
+from trainer.simulator.run import Rehearsal
+from trainer.swarm.progress import Stage, Standing
+from trainer.swarm.verdict import Note
+from trainer.wire import Role
+
+
+def note(number: int = 3) -> Note:
+    return Note(
+        round=number, role=Role.PEER, samples=4, tokens=10, loss_sum=1.0, fingerprint=(1.0,)
+    )
+
+
+def standing() -> Standing:
+    return Standing(round=3, samples=4, role=Role.PEER, stage=Stage.TRAINING, started=1, at=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "tensor", "weight"),
+    [("flip", -1.0, 10), ("scale", 1000.0, 10), ("weight", 1.0, 10**7), ("claims", 1.0, 10**4)],
+)
+def test_a_liar_offers_something_else_than_it_found(kind, tensor, weight):
+    said, claimed, _ = KINDS[kind]().offer([torch.ones(2)], 10, note())
+    assert torch.equal(said[0], torch.full((2,), tensor))
+    assert claimed == weight
+
+
+def test_nan_is_offered_and_delayed_is_ten_rounds_old():
+    said, _, _ = KINDS["nan"]().offer([torch.ones(2)], 10, note())
+    assert said[0].isnan().all()
+    liar = KINDS["delayed"]()
+    values = [float(liar.offer([torch.tensor(float(n))], 1, note(n))[0][0]) for n in range(14)]
+    assert values == [0.0] * 11 + [1.0, 2.0, 3.0]
+
+
+def test_false_claims_are_in_the_record_too():
+    assert KINDS["claims"]().record(standing()).samples == 4000
+    assert KINDS["ahead"]().record(standing()).round == 3 + 10**6
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    return make_plan(tmp_path_factory.mktemp("toy"), peers=6, rounds=6)
+
+
+@pytest.fixture(scope="module")
+def honest(plan):
+    return Rehearsal(plan).run()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_rounds_go_on_beside_a_liar_and_every_honest_sample_is_booked(kind, plan):
+    figures = Rehearsal(replace(plan, liars=(kind,))).run()
+    assert figures["reached"] and figures["stuck"] == []
+    samples = figures["samples"]
+    assert samples["in_the_model"] >= samples["receipts"]
+
+
+def test_d05_nan_reaches_nobody_and_one_round_of_a_million_moves_nobody(plan, honest):
+    figures = Rehearsal(replace(plan, liars=("nan", "ahead"))).run()
+    assert figures["rounds"] == plan.rounds
+    assert figures["last_loss"] == pytest.approx(honest["last_loss"], abs=0.3)
+    assert any("refused" in reason for reason in figures["refused"])
