@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from trainer.recipe import Round
 from trainer.swarm.deadline import LEAST_SLACK_S, Deadline, deadline_s
 from trainer.swarm.progress import EXPIRES_S, Stage, Standing
 from trainer.swarm.records import ASSUMED_S, Records, worth_storing
@@ -62,7 +63,7 @@ def test_a_newcomer_goes_by_the_middle_of_what_the_others_have_measured():
 
 
 def test_a_lost_peer_is_forgotten_until_it_says_something_new():
-    records = Records(100, [])
+    records = Records(Round(), [])
     records.take({"a": standing()}, NOW)
     records.forget(["a"], NOW + 1)
     assert records.view(5, NOW + 1).peers == 0
@@ -74,7 +75,7 @@ def test_a_lost_peer_is_forgotten_until_it_says_something_new():
 
 
 def test_members_of_a_round_are_taken_to_be_in_the_next_until_they_say_so():
-    records = Records(100, [])
+    records = Records(Round(), [])
     old = {"a": standing(5), "b": standing(6)}
     records.take(old, NOW)
     records.assume(["a"], 6, NOW + 1)

@@ -66,6 +66,9 @@ class Tracker:
     def view(self) -> View:
         return self._records.view(self._make().round, clock.now())
 
+    def seen(self, round_number: int) -> dict[str, int]:
+        return self._records.seen(round_number, clock.now())
+
     def publish(self) -> None:
         if not self._woken:
             self._woken = True

@@ -15,14 +15,14 @@ from trainer.swarm.verdict import Note
 if TYPE_CHECKING:
     from torch import Tensor
 
-Said: TypeAlias = "tuple[list[Tensor], float, Note]"
+Said: TypeAlias = "tuple[list[Tensor], Note]"
 
 
 class Liar:
     summary: ClassVar[str]
 
-    def offer(self, tensors: Sequence[Tensor], weight: float, note: Note) -> Said:
-        return list(tensors), weight, note
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        return list(tensors), note
 
     def record(self, standing: Standing) -> Standing:
         return standing
@@ -31,22 +31,23 @@ class Liar:
 class NotFinite(Liar):
     summary = "offers NaN"
 
-    def offer(self, tensors: Sequence[Tensor], weight: float, note: Note) -> Said:
-        return [tensor * float("nan") for tensor in tensors], weight, note
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        return [tensor * float("nan") for tensor in tensors], note
 
 
 class SignFlip(Liar):
     summary = "offers the opposite of what it found"
 
-    def offer(self, tensors: Sequence[Tensor], weight: float, note: Note) -> Said:
-        return [-tensor for tensor in tensors], weight, note
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        return [-tensor for tensor in tensors], note
 
 
 class Scale(Liar):
     summary = "offers a thousand times what it found"
 
-    def offer(self, tensors: Sequence[Tensor], weight: float, note: Note) -> Said:
-        return [1000 * tensor for tensor in tensors], weight, note
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        longer = note.model_copy(update={"norm": note.norm * 1000})
+        return [1000 * tensor for tensor in tensors], longer
 
 
 class Delayed(Liar):
@@ -54,28 +55,29 @@ class Delayed(Liar):
     ROUNDS = 10
 
     def __init__(self) -> None:
-        self._old: deque[tuple[int, list[Tensor]]] = deque()
+        self._old: deque[tuple[int, float, list[Tensor]]] = deque()
 
-    def offer(self, tensors: Sequence[Tensor], weight: float, note: Note) -> Said:
-        self._old.append((note.round, [tensor.clone() for tensor in tensors]))
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        self._old.append((note.round, note.norm, [tensor.clone() for tensor in tensors]))
         while len(self._old) > 1 and self._old[1][0] <= note.round - self.ROUNDS:
             self._old.popleft()
-        return self._old[0][1], weight, note
+        _, norm, old = self._old[0]
+        return old, note.model_copy(update={"norm": norm})
 
 
 class Weight(Liar):
     summary = "claims a million times its weight"
 
-    def offer(self, tensors: Sequence[Tensor], weight: float, note: Note) -> Said:
-        return list(tensors), weight * 1e6, note
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        return list(tensors), note.model_copy(update={"weight": note.weight * 1e6})
 
 
 class Claims(Liar):
     summary = "claims a thousand times its samples, in records and in notes"
 
-    def offer(self, tensors: Sequence[Tensor], weight: float, note: Note) -> Said:
-        more = {"samples": note.samples * 1000, "tokens": note.tokens * 1000}
-        return list(tensors), weight * 1000, note.model_copy(update=more)
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        more = {key: getattr(note, key) * 1000 for key in ("samples", "tokens", "weight")}
+        return list(tensors), note.model_copy(update=more)
 
     def record(self, standing: Standing) -> Standing:
         return standing.model_copy(update={"samples": standing.samples * 1000})

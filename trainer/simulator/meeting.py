@@ -1,28 +1,29 @@
 """One group on its way through matchmaking and the all-reduce.
 
 Modelled: who meets whom, how long links take, who is lost half-way and what the others then hold.
-Real: the shares (hivemind's load balancer), the reducer with all its checks, and the verdicts.
+Real: the shares (hivemind's load balancer), the judgement of the notes, the reducer with all its
+checks, and each member's verdict.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import torch
 from hivemind.averaging.load_balancing import load_balance_peers
-from hivemind.averaging.partition import BannedException
 from torch import Tensor
 
 from trainer.recipe import Round
 from trainer.simulator import links
 from trainer.simulator.events import Task
 from trainer.simulator.links import Link
+from trainer.simulator.reduction import reduce
 from trainer.swarm.averager import SILENCE_S
-from trainer.swarm.reduction import CheckedReducer
-from trainer.swarm.verdict import Note, Verdict, read_notes
+from trainer.swarm.codec import BYTES
+from trainer.swarm.conclusion import Course, conclude
+from trainer.swarm.judgement import Limits, judge
+from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Outcome
 
 if TYPE_CHECKING:
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 
 CLOCKS_AGREE_S = 1.5  # hivemind's matchmaking: peers further apart never meet
 MIN_VECTOR_SIZE = 0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Of the recipe, for every meeting of the swarm."""
+
+    timing: Round
+    limits: Limits
+    coordinators: frozenset[str]
 
 
 @dataclass
@@ -41,7 +51,6 @@ class Seat:
     task: Task
     clock_wrong_s: float
     tensors: Sequence[Tensor]
-    weight: float
     note: Note
     result: tuple[Verdict, list[Tensor]] | None = None
 
@@ -53,12 +62,12 @@ class Seat:
 
 @dataclass
 class Meeting:
-    """Opened by the first to come; starts when `size` are there, or after matchmaking."""
+    """Opened by the first to come; starts when all that it expects are there, or after a while."""
 
     net: Net
-    timing: Round
+    rules: Rules
     round: int
-    size: int
+    expected: set[str]
     opened_s: float
     seats: dict[str, Seat] = field(default_factory=dict)
     began_s: float | None = None
@@ -73,8 +82,11 @@ class Meeting:
         return self.began_s is None and self.round == seat.note.round and apart_s <= CLOCKS_AGREE_S
 
     def join(self, seat: Seat) -> None:
+        """Somebody who was not expected takes nobody's place."""
+        if self.seats and self.expected:
+            self.expected.add(seat.name)
         self.seats[seat.name] = seat
-        if len(self.seats) >= self.size:
+        if self.expected and len(self.seats) > len(self.expected):
             self.start()
 
     def lose(self, name: str) -> None:
@@ -85,7 +97,7 @@ class Meeting:
             del self.seats[name]
         elif name not in self.lost:
             self.lost.append(name)
-            silence_s = min(SILENCE_S, self.timing.averaging_s / 3)
+            silence_s = min(SILENCE_S, self.rules.timing.averaging_s / 3)
             done = (self.net.events.now - self.began_s) / max(self.duration_s, 1e-9)
             self.net.events.after(silence_s, lambda: self._finish(min(done, 1.0)))
 
@@ -102,8 +114,8 @@ class Meeting:
         members = list(self.seats.values())
         shares = [self._shares[seat.name] for seat in members]
         self.duration_s = links.exchange_s([s.link for s in members], shares, self._vector_bytes())
-        if self.duration_s > self.timing.averaging_s:
-            self.duration_s = self.timing.averaging_s
+        if self.duration_s > self.rules.timing.averaging_s:
+            self.duration_s = self.rules.timing.averaging_s
             self.net.events.after(self.duration_s, lambda: self._fail("averaging failed: too slow"))
             return
         for seat in members:
@@ -122,7 +134,8 @@ class Meeting:
             self._shares[name] = part / total
 
     def _vector_bytes(self) -> int:
-        return 4 * sum(tensor.numel() for tensor in next(iter(self.seats.values())).tensors)
+        count = sum(tensor.numel() for tensor in next(iter(self.seats.values())).tensors)
+        return int(BYTES[self.rules.timing.codec] * count)
 
     def _fail(self, reason: str) -> None:
         if self not in self.net.meetings:
@@ -139,33 +152,30 @@ class Meeting:
         """
         if self not in self.net.meetings:
             return
-        gathered: dict[str, object] = {
-            name: seat.note.model_dump(mode="json") for name, seat in self.seats.items()
-        }
-        try:
-            notes = read_notes(gathered, self.round)
-        except ValueError as error:
-            self._fail(str(error))
+        if len(self.lost) == len(self.seats):
+            self._fail("all members were lost")
             return
-        senders = [seat for name, seat in self.seats.items() if name not in self.lost]
-        mean, banned = reduce(senders)
-        short = any(self._shares[name] > 0 for name in self.lost)
-        lost = tuple(sorted([*self.lost, *banned]))
+        gathered = {name: seat.note.model_dump(mode="json") for name, seat in self.seats.items()}
+        judgement = judge(gathered, self.round, self.rules.limits, self.rules.coordinators)
+        names = list(self.seats)
+        present = {n: seat.tensors for n, seat in self.seats.items() if n not in self.lost}
+        mean, report, faults = reduce(present, names, judgement, self.rules.timing.codec)
+        short = {name for name in self.lost if self._shares[name] > 0}
         for name, seat in self.seats.items():
-            cut_off = name in lost or (short and self.net.rng.random() >= done)
+            cut_off = name in self.lost or (short and self.net.rng.random() >= done)
             moved = links.traffic_bytes(self._shares[name], len(self.seats), self._vector_bytes())
-            verdict = Verdict(
-                self.round,
-                Outcome.PARTIAL if cut_off else Outcome.CLEAN,
-                notes,
-                lost=lost,
-                failed_parts=int(cut_off),
+            course = Course(
+                reports=[report],
+                refused=faults.get(name),
+                failed_reducers=short if cut_off else (),
+                failed_parts=int(bool(cut_off)),
+                problem="silence" if cut_off else "",
                 bytes_in=moved,
                 bytes_out=moved,
-                duration_s=self.net.events.now - self.opened_s,
-                reason="a member was lost while averaging" if self.lost else "",
             )
-            self._settle(seat, verdict, mean)
+            fields = conclude(name, names, judgement, course)
+            duration_s = self.net.events.now - self.opened_s
+            self._settle(seat, Verdict(self.round, duration_s=duration_s, **fields), mean)
         self._close()
 
     def _settle(self, seat: Seat, verdict: Verdict, mean: Sequence[Tensor] = ()) -> None:
@@ -176,30 +186,3 @@ class Meeting:
         if self in self.net.meetings:
             self.net.meetings.remove(self)
             self.net.seen(self)
-
-
-def reduce(senders: Sequence[Seat]) -> tuple[list[Tensor], list[str]]:
-    """The mean by the real reducer, each tensor one part, and the names of those it banned."""
-    return asyncio.run(_reduce(senders))
-
-
-async def _reduce(senders: Sequence[Seat]) -> tuple[list[Tensor], list[str]]:
-    shapes = [tensor.shape for tensor in senders[0].tensors]
-    reducer = CheckedReducer(shapes, len(senders))
-    banned: list[str] = []
-
-    async def send(index: int, seat: Seat) -> list[Tensor]:
-        means = []
-        for part, tensor in enumerate(seat.tensors):
-            try:
-                mean = await reducer.accumulate_part(index, part, tensor, weight=seat.weight)
-            except BannedException:
-                banned.append(seat.name)
-                reducer.on_sender_failed(index)
-                return []
-            means.append(mean.clone())
-        return means
-
-    results = await asyncio.gather(*(send(i, seat) for i, seat in enumerate(senders)))
-    whole = [means for means in results if len(means) == len(shapes)]
-    return whole[0] if whole else [torch.zeros(shape) for shape in shapes], sorted(banned)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from torch import Tensor
 
@@ -11,11 +11,12 @@ from trainer.recipe import Recipe
 from trainer.simulator.board import Tracker
 from trainer.simulator.liars import Liar
 from trainer.simulator.links import transfer_s
-from trainer.simulator.meeting import Meeting, Seat
+from trainer.simulator.meeting import Meeting, Rules, Seat
 from trainer.simulator.net import Net, Place
 from trainer.swarm import clock
 from trainer.swarm.averager import SPARE_S
 from trainer.swarm.download import MOST_DONORS, BadState, check_state
+from trainer.swarm.judgement import Limits
 from trainer.swarm.progress import Standing
 from trainer.swarm.records import Records
 from trainer.swarm.verdict import Note, Verdict
@@ -40,10 +41,12 @@ class SimulatedPeer:
 
     def average(self, tensors: Sequence[Tensor], state_source: StateSource) -> SimulatedAverager:
         self._place.state_source = state_source
-        return SimulatedAverager(self._net, self._recipe, self.peer_id, self._place, self._liar)
+        return SimulatedAverager(
+            self._net, self._recipe, self.peer_id, self._place, self.coordinators, self._liar
+        )
 
     def track(self, standing: Callable[[], Standing]) -> Tracker:
-        records = Records(self._recipe.round.target_samples, self.coordinators)
+        records = Records(self._recipe.round, self.coordinators)
         self.tracker = Tracker(self._net, self.peer_id, records, standing, self._liar)
         self.tracker.start()
         return self.tracker
@@ -69,23 +72,29 @@ class SimulatedPeer:
 
 class SimulatedAverager:
     def __init__(
-        self, net: Net, recipe: Recipe, name: str, place: Place, liar: Liar | None
+        self,
+        net: Net,
+        recipe: Recipe,
+        name: str,
+        place: Place,
+        coordinators: frozenset[str],
+        liar: Liar | None,
     ) -> None:
-        self._net, self._timing, self._name = net, recipe.round, name
-        self._place, self._liar = place, liar
+        self._net, self._recipe, self._name = net, recipe, name
+        self._place, self._coordinators, self._liar = place, coordinators, liar
 
     def run_round(
-        self, offer: Sequence[Tensor], weight: float, note: Note, size: int, watch: Watch
+        self, offer: Sequence[Tensor], note: Note, others: Collection[str], watch: Watch
     ) -> tuple[Verdict, list[Tensor]]:
         said = [tensor.detach().clone() for tensor in offer]
         if self._liar is not None:
-            said, weight, note = self._liar.offer(said, weight, note)
+            said, note = self._liar.offer(said, note)
         task = self._place.timekeeper.task
         clock.sleep(2 * self._place.link.latency_s)
         wrong_s = self._place.timekeeper.wrong_s()
-        seat = Seat(self._name, self._place.link, task, wrong_s, said, weight, note)
-        meeting = self._find(seat, size)
-        longest_s = self._timing.matchmaking_s + self._timing.averaging_s + 2 * SPARE_S
+        seat = Seat(self._name, self._place.link, task, wrong_s, said, note)
+        meeting = self._find(seat, others)
+        longest_s = self._recipe.round.matchmaking_s + self._recipe.round.averaging_s + 2 * SPARE_S
         until = self._net.events.now + longest_s
         while seat.result is None:
             running = meeting.began_s is not None
@@ -97,14 +106,19 @@ class SimulatedAverager:
             task.pause(WATCH_EVERY_S)
         return seat.result
 
-    def _find(self, seat: Seat, size: int) -> Meeting:
+    def _find(self, seat: Seat, others: Collection[str]) -> Meeting:
         """The open meeting of this round, or a new one that starts after matchmaking."""
         net = self._net
         meeting = next((m for m in net.meetings if m.welcomes(seat)), None)
         if meeting is None:
-            meeting = Meeting(net, self._timing, seat.note.round, size, net.events.now)
+            rules = Rules(
+                self._recipe.round,
+                Limits(self._recipe.round.most_samples(), self._recipe.sequence_length),
+                self._coordinators,
+            )
+            meeting = Meeting(net, rules, seat.note.round, set(others), net.events.now)
             net.meetings.append(meeting)
-            net.events.after(self._timing.matchmaking_s, meeting.start)
+            net.events.after(self._recipe.round.matchmaking_s, meeting.start)
         meeting.join(seat)
         return meeting
 

@@ -151,6 +151,7 @@ class Rehearsal:
             "peers": plan.peers,
             "liars": list(plan.liars),
             "rounds": len(losses),
+            "undone": sorted(ledger.undone),
             "reached": self._reached,
             "simulated_s": round(seconds, 3),
             "first_loss": losses[0] if losses else None,

@@ -1,4 +1,4 @@
-"""The swarm's clock is the site's: a device's own may be wrong.
+"""The swarm's clock is the site's: a device's own may be wrong, and may be put right meanwhile.
 
 Guards against hivemind 1.1.12, which compares the local clocks of peers: 1.5 s off makes a peer
 useless in matchmaking, 3 s off shuts it out of the DHT.
@@ -13,7 +13,12 @@ import sys
 import time
 from typing import Protocol
 
-_offset_s = 0.0
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while asleep
+_offset_s: float | None = None
+
+
+def _since_boot() -> float:
+    return time.clock_gettime(_SINCE_BOOT)
 
 
 class Clock(Protocol):
@@ -27,8 +32,10 @@ class Clock(Protocol):
 
 
 class DeviceClock:
+    """From `follow_site` on, no set clock moves its `now`."""
+
     def now(self) -> float:
-        return time.time() + _offset_s
+        return time.time() if _offset_s is None else _since_boot() + _offset_s
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -63,7 +70,7 @@ def follow(clock: Clock) -> Clock:
 def follow_site(offset_s: float) -> None:
     """Site time minus device time. Call before the DHT is made: its processes are forked."""
     global _offset_s
-    _offset_s = offset_s
+    _offset_s = time.time() + offset_s - _since_boot()
     import hivemind.averaging.averager
     import hivemind.dht.protocol
     import hivemind.utils.auth  # noqa: F401 - loaded so that the loop below reaches them

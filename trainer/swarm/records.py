@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from trainer.swarm.progress import EXPIRES_S, Stage, Standing, View, believable, look
+from trainer.recipe import Round
+from trainer.swarm.progress import EXPIRES_S, Stage, Standing, View, credible, look
+from trainer.swarm.verdict import MOST_WITNESSED, short
 from trainer.wire import Role
 
 STORE_EVERY_S = 1.0
@@ -15,15 +17,16 @@ ASSUMED_S = 6.0
 class Records:
     """The newest believable record of each other peer. `now` is swarm time everywhere."""
 
-    def __init__(self, target_samples: int, coordinators: Collection[str]) -> None:
-        self._target, self._coordinators = target_samples, frozenset(coordinators)
+    def __init__(self, timing: Round, coordinators: Collection[str]) -> None:
+        self._timing, self._coordinators = timing, frozenset(coordinators)
         self._standings: dict[str, Standing] = {}
         self._forgotten: dict[str, float] = {}
         self._assumed: dict[str, Standing] = {}
 
-    def take(self, found: Mapping[str, Standing], now: float) -> None:
+    def take(self, found: Mapping[str, object], now: float) -> None:
         """A complete reading replaces the one before it, but for what we know better."""
-        standings = {n: s for n, s in found.items() if believable(s, self._target, now)}
+        read = {name: credible(value, self._timing, now) for name, value in found.items()}
+        standings = {name: standing for name, standing in read.items() if standing is not None}
         for name, assumed in list(self._assumed.items()):
             newest = standings.get(name)
             if newest and newest.at < assumed.at and now - assumed.at < ASSUMED_S:
@@ -40,6 +43,20 @@ class Records:
     def view(self, own_round: int, now: float) -> View:
         live = {n: s for n, s in self._standings.items() if now - s.at <= EXPIRES_S}
         return look(live, own_round, self._coordinators, now)
+
+    def seen(self, round_number: int, now: float) -> dict[str, int]:
+        """The most samples that peers of this round can offer at the next average, by `short`.
+
+        Of the largest when there are too many: those weigh most.
+        """
+        until = now + self._timing.matchmaking_s
+        most = {
+            short(name): standing.most_samples(until, self._timing)
+            for name, standing in self._standings.items()
+            if standing.round == round_number and name not in self._coordinators
+        }
+        largest = sorted(most, key=lambda name: most[name], reverse=True)[:MOST_WITNESSED]
+        return {name: most[name] for name in largest}
 
     def knows(self, names: Collection[str]) -> bool:
         return set(names) <= self._standings.keys()

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from hivemind.dht import DHT
-from pydantic import ValidationError
 
+from trainer.recipe import Round
 from trainer.swarm import clock, identity
 from trainer.swarm.progress import EXPIRES_S, Standing, View
 from trainer.swarm.records import Records, worth_storing
@@ -44,7 +44,7 @@ class Tracker:
         *,
         swarm_id: str,
         owner: str,
-        target_samples: int,
+        timing: Round,
         addresses: Collection[str],
         coordinators: Collection[str],
         standing: Callable[[], Standing],
@@ -54,7 +54,7 @@ class Tracker:
         self._addresses, self.coordinators = tuple(addresses), frozenset(coordinators)
         self._make = standing
         self._names: dict[bytes, str] = {self._subkey: ""}
-        self._records = Records(target_samples, self.coordinators)
+        self._records = Records(timing, self.coordinators)
         self._lock = threading.Lock()
         self._wake, self._stop = threading.Event(), threading.Event()
         self._fresh = threading.Condition()
@@ -72,6 +72,11 @@ class Tracker:
         own_round, now = self._make().round, clock.now()
         with self._lock:
             return self._records.view(own_round, now)
+
+    def seen(self, round_number: int) -> dict[str, int]:
+        """The most samples that peers of this round can offer at the next average, by `short`."""
+        with self._lock:
+            return self._records.seen(round_number, clock.now())
 
     def publish(self) -> None:
         """Soon, instead of at the next turn: something changed that others wait for."""
@@ -136,13 +141,13 @@ class Tracker:
     def _read(self) -> None:
         found = self._dht.get(self._key, latest=True, return_future=True).result(timeout=10)
         entries = found.value if found is not None and isinstance(found.value, dict) else {}
-        standings = {}
+        found_by_name = {}
         for subkey, entry in entries.items():
-            name, standing = self._name_of(subkey), _standing_in(entry.value)
-            if name and standing is not None:
-                standings[name] = standing
+            name = self._name_of(subkey)
+            if name:
+                found_by_name[name] = entry.value
         with self._lock:
-            self._records.take(standings, clock.now())
+            self._records.take(found_by_name, clock.now())
 
     def _name_of(self, subkey: Any) -> str:
         """Peer id of a record's owner; "" for our own record and for what is not a record."""
@@ -172,10 +177,3 @@ class Tracker:
             act()
         except Exception as error:  # the next turn tries again; training goes on meanwhile
             log.info("Could not %s: %r", what, error)
-
-
-def _standing_in(value: Any) -> Standing | None:
-    try:
-        return Standing.model_validate(value)
-    except ValidationError:
-        return None
