@@ -162,14 +162,15 @@ class Meeting:
         mean, report, faults = reduce(present, names, judgement, self.rules.timing.codec)
         short = {name for name in self.lost if self._shares[name] > 0}
         for name, seat in self.seats.items():
-            cut_off = name in self.lost or (short and self.net.rng.random() >= done)
+            late = short if short and self.net.rng.random() >= done else set()
+            missing = set(names) - {name} if name in self.lost else late
             moved = links.traffic_bytes(self._shares[name], len(self.seats), self._vector_bytes())
             course = Course(
                 reports=[report],
                 refused=faults.get(name),
-                failed_reducers=short if cut_off else (),
-                failed_parts=int(bool(cut_off)),
-                problem="silence" if cut_off else "",
+                failed_reducers=missing,
+                failed_parts=len(missing),
+                problem="silence" if missing else "",
                 bytes_in=moved,
                 bytes_out=moved,
             )

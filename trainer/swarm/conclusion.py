@@ -52,7 +52,7 @@ def conclude(
         outcome, reason = Outcome.FAILED, f"this device's offer {course.refused.value}"
     elif moved:
         outcome, reason = Outcome.FAILED, "an offer turned out to be unusable while averaging"
-    elif course.failed_parts > 0:
+    elif course.failed_reducers:
         outcome = Outcome.PARTIAL
         reason = f"a member was lost while averaging ({course.problem})"
     return {
@@ -60,7 +60,8 @@ def conclude(
         "reason": reason,
         "notes": {n: note.model_copy(update={"seen": {}}) for n, note in judgement.notes.items()},
         "lost": tuple(sorted({*silent, *course.failed_reducers})),
-        "refused": refused if outcome is Outcome.FAILED else {**refused, **judgement.refused},
+        "refused": {**refused, **judgement.refused},
+        "struck": tuple(sorted(refused)),
         "failed_parts": course.failed_parts,
         "bytes_in": course.bytes_in,
         "bytes_out": course.bytes_out,
