@@ -11,6 +11,7 @@ from tests.trainer.models import make_batch, make_recipe
 from trainer.engine.ending import Ending
 from trainer.engine.learner import Learner
 from trainer.engine.tally import Tally
+from trainer.swarm.deadline import Deadline
 from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Outcome, Role, VerdictSummary
 
@@ -29,6 +30,7 @@ class Member:
         self.wanted: list[int] = []
         self.catch_up = SimpleNamespace(run=self.wanted.append)
         self.stage: Any = None
+        self.deadline = Deadline(60)
         self.ending = Ending(self)  # type: ignore[arg-type]
 
     def start_round(self) -> Tally:
