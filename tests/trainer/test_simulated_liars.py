@@ -29,7 +29,7 @@ def note(number: int = 3) -> Note:
 
 
 def standing() -> Standing:
-    return Standing(round=3, samples=4, role=Role.PEER, stage=Stage.TRAINING, started=1, at=2)
+    return Standing(round=3, samples=4, role=Role.PEER, stage=Stage.TRAINING, started=4000, at=4001)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,7 @@ def test_nan_is_offered_and_delayed_is_ten_rounds_old():
 def test_false_claims_are_in_the_record_too():
     assert KINDS["claims"]().record(standing()).samples == 4000
     assert KINDS["ahead"]().record(standing()).round == 3 + 10**6
+    assert KINDS["early"]().record(standing()).started == 400
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +91,9 @@ def test_rounds_go_on_beside_a_lie_that_cannot_be_seen(kind, plan):
     figures = Rehearsal(replace(plan, liars=(kind,))).run()
     assert figures["reached"] and figures["rounds"] == plan.rounds
     assert figures["stuck"] == figures["not_ended"] == []
+
+
+def test_nobody_is_hurried_by_one_who_says_that_the_round_began_long_ago(plan, honest):
+    figures = Rehearsal(replace(plan, liars=("early",))).run()
+    assert figures["reached"]
+    assert figures["samples"]["in_the_model"] > 0.8 * honest["samples"]["in_the_model"]

@@ -174,3 +174,9 @@ def test_a_recipe_needs_its_files_and_no_other_ones(plan, tmp_path, capsys):
     recipe.write_text('{"format": 1}')
     assert main(["simulate", str(recipe)]) == 1
     assert "is not a recipe: collaboration" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["loop", "ending", "catchup", "coordinator", "tally", "history"])
+def test_the_round_loop_tells_the_time_by_the_swarms_clock_alone(name):
+    """Else a rehearsal would wait for real seconds, and no simulated one would pass."""
+    assert "import time" not in (ROOT / "trainer" / "engine" / f"{name}.py").read_text()

@@ -214,7 +214,7 @@ class RoundLoop:
         return self.round_age(view) / self.deadline.seconds(others)
 
     def round_age(self, view: View) -> float:
-        """Seconds since this round began, by whoever of it began it first."""
+        """Seconds since this round began, for us or by the middle of the others."""
         began = view.started() if view.round == self.learner.round else None
         return clock.now() - min(self.tally.started, began or self.tally.started)
 

@@ -90,6 +90,13 @@ class Ahead(Liar):
         return standing.model_copy(update={"round": standing.round + 10**6})
 
 
+class Early(Liar):
+    summary = "claims that its round began an hour ago"
+
+    def record(self, standing: Standing) -> Standing:
+        return standing.model_copy(update={"started": standing.started - 3600})
+
+
 KINDS: dict[str, type[Liar]] = {
     "nan": NotFinite,
     "flip": SignFlip,
@@ -98,4 +105,5 @@ KINDS: dict[str, type[Liar]] = {
     "weight": Weight,
     "claims": Claims,
     "ahead": Ahead,
+    "early": Early,
 }
