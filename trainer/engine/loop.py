@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 
 from trainer.engine.catchup import CatchUp
@@ -12,14 +11,14 @@ from trainer.engine.job import Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.status import Meter, Status
 from trainer.engine.tally import Tally
+from trainer.engine.transport import Peer
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.sources.base import SourceUnavailable
 from trainer.swarm import clock
-from trainer.swarm.peer import SwarmPeer
-from trainer.swarm.progress import Stage, Standing, View
-from trainer.swarm.tracker import expected_group
-from trainer.wire import Activity, Control, LeaveCause, Role, VerdictSummary, Wish
+from trainer.swarm.deadline import Deadline
+from trainer.swarm.progress import Stage, Standing, View, expected_group
+from trainer.wire import Activity, Control, LeaveCause, Outcome, Role, VerdictSummary, Wish
 
 NEARLY = 0.7  # of the target or the deadline: then a peer that is ready is followed
 HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
@@ -38,7 +37,7 @@ class RoundLoop:
         recipe: Recipe,
         role: Role,
         learner: Learner,
-        peer: SwarmPeer,
+        peer: Peer,
         status: Status,
         outbox: Outbox,
         wishes: Wishes,
@@ -49,10 +48,11 @@ class RoundLoop:
         self._status, self.outbox, self._wishes = status, outbox, wishes
         self._new_batches, self._batches = batches, batches()
         self._meter, self.tally = Meter(), Tally()
+        self.deadline = Deadline(recipe.round.deadline_s)
         self.stage = Stage.AWAY
         self._stop_seen: float | None = None
         self._met = not peer.coordinators
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
         self.averager = peer.average(learner.offer_shapes(), learner.state)
         self.tracker = peer.track(self.standing)
         self.catch_up, self._ending = CatchUp(self), Ending(self)
@@ -96,6 +96,7 @@ class RoundLoop:
             role=self.role,
             stage=self.stage,
             started=tally.started,
+            deadline_s=self.deadline.measured(),
             at=clock.now(),
         )
 
@@ -127,11 +128,11 @@ class RoundLoop:
         if control.wish is not Wish.STOP:
             self._stop_seen = None
         elif self._stop_seen is None:
-            self._stop_seen = time.monotonic()
+            self._stop_seen = clock.monotonic()
         return control
 
     def _stopping_for(self) -> float:
-        return time.monotonic() - self._stop_seen if self._stop_seen is not None else 0.0
+        return clock.monotonic() - self._stop_seen if self._stop_seen is not None else 0.0
 
     def must_leave(self) -> bool:
         """Whether not even the average that is going on may keep us."""
@@ -151,7 +152,7 @@ class RoundLoop:
         self.tracker.idle = True
         self.show(Activity.PAUSED, control.reason or "paused by the organiser")
         while self.wish().wish is Wish.PAUSE:
-            time.sleep(IDLE_S)
+            clock.sleep(IDLE_S)
         self.tracker.idle = False
         self._meter.restart()
         self.tracker.refreshed(5)
@@ -162,8 +163,12 @@ class RoundLoop:
     # ------------------------------------------------------------ one round
     def work(self, view: View) -> None:
         """One micro-batch."""
+        if self.tally.samples >= self.recipe.round.enough_samples():
+            self.show(Activity.WAITING, "it has enough samples for this round")
+            clock.sleep(IDLE_S)
+            return
         self.show(Activity.TRAINING, "" if view.peers else "training alone")
-        began = time.monotonic()
+        began = clock.monotonic()
         try:
             batch = next(self._batches)
         except SourceUnavailable as error:
@@ -174,7 +179,7 @@ class RoundLoop:
         if loss is None:
             self.release("the loss of a micro-batch was not finite")
             return
-        self.tally.add(batch, loss, time.monotonic() - began)
+        self.tally.add(batch, loss, clock.monotonic() - began)
         self._meter.add(batch.samples)
 
     def _wait(self, reason: str) -> None:
@@ -182,9 +187,9 @@ class RoundLoop:
         log.warning("Waiting: %s", reason)
         self.enter(Stage.AWAY)
         self.show(Activity.WAITING, f"{reason}; trying again in {PAUSE_S:.0f} s")
-        until = time.monotonic() + PAUSE_S
-        while time.monotonic() < until and self.wish().wish is Wish.RUN:
-            time.sleep(IDLE_S)
+        until = clock.monotonic() + PAUSE_S
+        while clock.monotonic() < until and self.wish().wish is Wish.RUN:
+            clock.sleep(IDLE_S)
 
     def due(self, view: View, finishing: bool) -> bool:
         """Whether the round should end now: target reached, deadline passed, or others do so."""
@@ -193,20 +198,25 @@ class RoundLoop:
         if samples <= 0 or (view.present and not abreast) or not self._has_met(view):
             return False
         done = max(samples / self.recipe.round.target_samples, self.late_share(view))
-        follow = any(view.abreast[name].stage is Stage.READY for name in abreast)
-        return done >= 1 or (done >= NEARLY and follow) or (finishing and self.tally.tokens > 0)
+        ready = {name for name in abreast if view.abreast[name].stage is Stage.READY}
+        called = bool(ready & self.peer.coordinators) or (done >= NEARLY and bool(ready))
+        return done >= 1 or called or (finishing and self.tally.tokens > 0)
 
     def _has_met(self, view: View) -> bool:
         """Whether we are past the first moments, in which others may be there and not yet seen."""
-        late = time.monotonic() - self._began > MEETING_S
+        late = clock.monotonic() - self._began > MEETING_S
         self._met = self._met or view.coordinators > 0 or late
         return self._met
 
     def late_share(self, view: View) -> float:
-        """How much of the deadline is over, by whoever of this round began it first."""
+        """How much of the deadline is over."""
+        others = view.deadlines() if view.round == self.learner.round else []
+        return self.round_age(view) / self.deadline.seconds(others)
+
+    def round_age(self, view: View) -> float:
+        """Seconds since this round began, for us or by the middle of the others."""
         began = view.started() if view.round == self.learner.round else None
-        since = min(self.tally.started, began or self.tally.started)
-        return (clock.now() - since) / self.recipe.round.deadline_s
+        return clock.now() - min(self.tally.started, began or self.tally.started)
 
     def start_round(self) -> Tally:
         """A new tally; returns the old one."""
@@ -214,9 +224,17 @@ class RoundLoop:
         return done
 
     def ended(self, summary: VerdictSummary, done: Tally) -> None:
-        """A round was applied, in which we had gathered `done`."""
-        if done.tokens:
-            self.outbox.report(done.accepted(summary))
+        """A round ended, in which we had gathered `done`."""
+        if not done.tokens:
+            return
+        own = [one.reason for one in summary.refused if one.peer == self.peer.peer_id]
+        refusal = f"this device's offer {own[0]}" if own else ""
+        if summary.outcome is Outcome.UNDONE:
+            refusal = summary.reason
+        self.outbox.report(done.receipt(summary, refusal))
+
+    def voided(self, summary: VerdictSummary) -> None:
+        """An attempt in which an offer was refused came to nothing, and is repeated."""
 
     def release(self, reason: str) -> None:
         """Drops what was gathered, and says so."""
