@@ -25,6 +25,7 @@ from hivemind.utils.asyncio import as_aiter, azip, enter_asynchronously
 
 from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
+from trainer.swarm.door import Door, GuardedCalls
 from trainer.swarm.download import StateDownload
 from trainer.swarm.linger import until_closed
 from trainer.swarm.reduction import CheckedRunner
@@ -37,7 +38,7 @@ SPARE_S = 2.0
 Watch = Callable[[Activity], bool]
 
 
-class RoundAverager(StateDownload, DecentralizedAverager):
+class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
     """Averages tensors of fixed shapes among the peers that are in the same round."""
 
     def __init__(
@@ -48,11 +49,12 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         swarm_id: str,
         timing: Round,
         client_mode: bool,
+        door: Door,
         state_source: Callable[[], tuple[dict[str, int], list[torch.Tensor]]],
     ) -> None:
         pace.install()
         self._serving = multiprocessing.Value("i", 0)
-        self.timing = timing
+        self.timing, self.door = timing, door
         self.install_state(state_source)
         silence_s = min(SILENCE_S, timing.averaging_s / 3)
         with orphans.children_end_with_us():
@@ -131,7 +133,8 @@ class RoundAverager(StateDownload, DecentralizedAverager):
             except Exception as error:
                 if averaging or "All-Reduce" in str(error):
                     return f"averaging failed: {error}"[:300]
-                return "nobody came to average with"
+                refusals = self._ask("_list_refusals")
+                return "; ".join(["nobody came to average with", *refusals])[:300]
 
     def drain(self, timeout_s: float) -> None:
         """Waits until nobody of our last group still takes averages from us, or `timeout_s`.
@@ -153,7 +156,12 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         """Only peers with the same bits meet: those of the same round."""
         self._matchmaking.group_key_manager.group_bits = bits
         self._matchmaking.target_group_size = size
+        self.door.refusals.clear()
         future.set_result(None)
+
+    async def _list_refusals(self, future: MPFuture) -> None:
+        """Between whom and us there was no passport that counts, since this round's attempt."""
+        future.set_result(list(self.door.refusals.values()))
 
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext

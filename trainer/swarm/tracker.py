@@ -8,7 +8,6 @@ stage changes; unbelievable records are ignored (`trainer/swarm/progress.py`).
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -30,7 +29,6 @@ READ_WHEN_IDLE_S = 4.0
 ASSUMED_S = 6.0
 REPING_LOST_S = 5.0
 REPING_S = 60.0
-_owner = re.compile(rb"^\[owner:(.+)\]$")
 log = logging.getLogger(__name__)
 
 
@@ -53,7 +51,7 @@ class Tracker:
         standing: Callable[[], Standing],
     ) -> None:
         self._dht, self._key = dht, f"{swarm_id}.progress"
-        self._subkey = f"[owner:{owner}]".encode()
+        self._subkey = identity.subkey_of(owner)
         self._target = target_samples
         self._addresses, self.coordinators = tuple(addresses), frozenset(coordinators)
         self._make = standing
@@ -194,11 +192,7 @@ class Tracker:
         if not isinstance(subkey, bytes):
             return ""
         if subkey not in self._names:
-            found = _owner.match(subkey)
-            try:
-                self._names[subkey] = identity.peer_id_of(found[1].decode()) if found else ""
-            except ValueError:
-                self._names[subkey] = ""
+            self._names[subkey] = identity.owner_of(subkey)
         return self._names[subkey]
 
     def _dial(self) -> None:
