@@ -96,7 +96,9 @@ def members(one: Member) -> int:
     return verdicts[-1]["members"] if verdicts else 0
 
 
-def test_a_revoked_peer_is_out_of_the_swarm_within_a_minute_and_the_others_go_on(swarm: Swarm):
+def test_a_revoked_peer_is_out_within_a_minute_and_back_when_the_list_names_it_no_more(
+    swarm: Swarm,
+):
     coordinator = swarm.open()
     honest, revoked = swarm.add("honest"), swarm.add("revoked")
     wait_for("rounds of both", lambda: members(coordinator) == 2, 60)
@@ -108,3 +110,5 @@ def test_a_revoked_peer_is_out_of_the_swarm_within_a_minute_and_the_others_go_on
     wait_for("rounds without it", lambda: coordinator.round >= since + 3, 60)
     late = [v for one in (coordinator, honest) for v in one.rounds() if v["round"] > since + 1]
     assert {v["members"] for v in late} == {1}
+    revoke(swarm, 6)
+    wait_for("its return", lambda: members(coordinator) == 2, 120)

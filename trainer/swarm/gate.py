@@ -27,17 +27,15 @@ class PassportGate(TokenAuthorizerBase):
         super().__init__(key)
         self._admission = admission
 
+    async def refresh_token_if_needed(self) -> None:
+        """Without hivemind's assertion that it is valid: that is for the others to judge."""
+        self._local_access_token = await self.get_token()
+
     async def get_token(self) -> AccessToken:
-        """Ours. Raises InvalidPassport where hivemind would assert: it counts no more."""
-        token = self._admission.own()
-        try:
-            self._admission.check(token)
-        except InvalidPassport as why:
-            raise InvalidPassport(f"{_name_in(token)} may not take part: {why}") from why
-        return token
+        return self._admission.own()
 
     def does_token_need_refreshing(self, access_token: AccessToken) -> bool:
-        return access_token is not self._admission.own() or not self.is_token_valid(access_token)
+        return access_token is not self._admission.own()
 
     def is_token_valid(self, access_token: AccessToken) -> bool:
         try:

@@ -27,7 +27,7 @@ READ_EVERY_S = 10.0
 READ_AGAIN_S = 3.0  # after a list that was just being replaced
 LOOK_EVERY_S = 1.0  # at what the site has told this coordinator
 PUBLISH_EVERY_S = 60.0
-KEPT_S = 600.0
+KEPT_S = 3600.0  # as long as a passport: the others have it while the coordinator is away
 log = logging.getLogger(__name__)
 Source = Callable[[], RevocationList | None]
 
