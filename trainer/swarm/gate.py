@@ -35,7 +35,8 @@ class PassportGate(TokenAuthorizerBase):
         return self._admission.own()
 
     def does_token_need_refreshing(self, access_token: AccessToken) -> bool:
-        return access_token is not self._admission.own()
+        """hivemind wants to know; above, the newest is taken each time."""
+        return True
 
     def is_token_valid(self, access_token: AccessToken) -> bool:
         try:
@@ -50,7 +51,9 @@ class PassportGate(TokenAuthorizerBase):
         try:
             self._admission.check(token)
             if not await super().validate_request(request):
-                raise InvalidPassport("the call is not signed with the key of its passport")
+                raise InvalidPassport(
+                    "the call is not signed with the key of its passport, or it is old or a repeat"
+                )
         except InvalidPassport as why:
             self._admission.refuse(_name_in(token), "a DHT call", why)
             raise
