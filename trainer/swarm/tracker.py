@@ -28,7 +28,6 @@ SOONEST_S = 0.25  # after a turn, however often it is woken
 READ_WHEN_IDLE_S = 4.0
 ASSUMED_S = 6.0
 REPING_LOST_S = 5.0
-REPING_S = 60.0
 log = logging.getLogger(__name__)
 
 
@@ -196,15 +195,14 @@ class Tracker:
         return self._names[subkey]
 
     def _dial(self) -> None:
-        """While a coordinator is lost, often; otherwise now and then."""
-        if time.monotonic() < self._next_ping:
-            return
+        """Again and again while a coordinator is lost."""
         with self._lock:
             present = self.coordinators <= self._standings.keys()
-        self._next_ping = time.monotonic() + (REPING_S if present else REPING_LOST_S)
-        if not present:
-            for address in self._addresses:
-                reping(self._dht, address)
+        if present or time.monotonic() < self._next_ping:
+            return
+        self._next_ping = time.monotonic() + REPING_LOST_S
+        for address in self._addresses:
+            reping(self._dht, address)
 
     def _try(self, what: str, act: Callable[[], None]) -> None:
         try:
