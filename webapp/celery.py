@@ -27,4 +27,8 @@ app.conf.beat_schedule = {
         "task": "webapp.devices.tasks.delete_expired_codes",
         "schedule": 3600.0,
     },
+    "forget deleted devices": {
+        "task": "webapp.devices.tasks.forget_deleted_devices",
+        "schedule": 3600.0,
+    },
 }

@@ -59,6 +59,7 @@ def main(folder: Path, round_number: int) -> None:
         listen_address=job.listen_address,
         announce_host="",
         is_coordinator=False,
+        revocations=job.revocations,
     )
     one.average(learner.offer_shapes(), learner.state)
     one.share_state(round_number)

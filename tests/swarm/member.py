@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.swarm import lies
 from trainer.engine.job import Job
 from trainer.engine.peer import take_part
-from trainer.passport import Passport
+from trainer.passport import Passport, RevocationList
 from trainer.recipe import Recipe
 from trainer.wire import Body, Control, Progress, Role, Wish
 
@@ -50,6 +50,14 @@ class FileWishes:
             return Control(wish=Wish.RUN)
 
 
+def revocations_in(folder: Path) -> RevocationList | None:
+    """What a test has put there for the coordinator to pass on."""
+    try:
+        return RevocationList.model_validate_json((folder / "revocations.json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
 def job_in(folder: Path) -> Job:
     """What `Swarm.add` has written."""
     given = json.loads((folder / "job.json").read_text())
@@ -68,6 +76,7 @@ def job_in(folder: Path) -> Job:
         clock_offset_s=given.get("clock_offset_s", 0.0),
         listen_address=given["listen_address"],
         checkpoint_folder=folder / "checkpoints",
+        revocations=lambda: revocations_in(folder),
     )
 
 

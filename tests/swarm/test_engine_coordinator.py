@@ -139,4 +139,4 @@ def test_a_peer_whose_passport_runs_out_waits_instead_of_training_alone(swarm: S
     peer = refused(swarm, "a", expires_at=time.time() + 30)
     wait_for("training", lambda: peer.activity() == "training", 30)
     wait_for("wait", lambda: peer.activity() == "waiting")
-    assert "has expired" in peer.said("progress")[-1]["reason"]
+    assert "this passport expired" in peer.said("progress")[-1]["reason"]

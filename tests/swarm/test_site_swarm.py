@@ -112,6 +112,32 @@ def site_processes(pid):
     return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
 
 
+REVOKE = """
+from datetime import timedelta
+from django.utils import timezone
+from webapp.accounts.models import User
+from webapp.devices.models import Device
+from webapp.devices.services import revoke
+owner = User.objects.create_user("lena@example.org", name="lena")
+soon = timezone.now() + timedelta(hours=1)
+stolen = Device.objects.create(owner=owner, name="stolen", passport_expires_at=soon)
+revoke(stolen, by=owner)
+print("revoked:", stolen.pk.hex)
+"""
+
+
+def test_a_device_that_is_revoked_on_the_site_is_known_to_every_peer_within_a_minute(site):
+    said = site.manage("shell", "-v", "0", "-c", REVOKE)
+    device = said.split("revoked:", 1)[1].split()[0]
+
+    def peers_that_know():
+        lists = site.folder.rglob("revoked.json")
+        return {path.parent for path in lists if device in path.read_text()}
+
+    wait_for("word to coordinator and volunteer", lambda: len(peers_that_know()) >= 2, 60)
+    assert site.data / "coordinators" / "demo" in peers_that_know()
+
+
 PARTS = ["uvicorn", "celery", "valkey-server", "manage.py coordinator", "trainer coordinate"]
 
 

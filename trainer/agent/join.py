@@ -23,7 +23,7 @@ from trainer.grant import (
     JoinRequest,
 )
 from trainer.launcher import web
-from trainer.passport import Passport
+from trainer.passport import Passport, RevocationList
 from trainer.wire import WIRE_VERSION, LeaveCause, Machine, Wish
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,12 @@ Reply = TypeVar("Reply", bound=BaseModel)
 Result = TypeVar("Result")
 RENEW_AT = 0.5  # of the time a passport has left when it is issued
 SHORTEST_RENEWAL_S = 5.0
+FINAL = {
+    "revoked": LeaveCause.REVOKED,
+    "banned": LeaveCause.BANNED,
+    "forbidden": LeaveCause.REVOKED,
+    "update": LeaveCause.REVOKED,
+}
 
 
 class Stopped(Exception):
@@ -66,6 +72,9 @@ class Api:
 
     def dial_back(self, port: int, word: str) -> DialBack:
         return self._call("device/dialback", DialBack, DialBackRequest(port=port, word=word))
+
+    def revocations(self) -> RevocationList:
+        return self._call("device/revocations", RevocationList)
 
     def passport(self, slug: str, peer_key: str) -> Passport:
         return self._call(f"device/collaborations/{slug}/passport", Passport, _request(peer_key))
@@ -139,8 +148,8 @@ class PassportHolder:
                 failures += 1
                 log.info("the passport is not renewed yet: %s", error)
             except web.Refusal as refusal:
-                if refusal.status == 401 or refusal.kind in ("forbidden", "update"):
-                    self._wishes.stop(str(refusal), LeaveCause.REVOKED)
+                if refusal.status == 401 or refusal.kind in FINAL:
+                    self._wishes.stop(str(refusal), FINAL.get(refusal.kind, LeaveCause.REVOKED))
                     return
                 log.info("the site gives no new passport: %s", refusal)
                 wait_s = delay_s(3)

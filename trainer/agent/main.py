@@ -17,6 +17,7 @@ from trainer.agent.files import Files
 from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
 from trainer.agent.reach import seated
+from trainer.agent.revocations import follow_revocations
 from trainer.agent.seat import Seat, lock
 from trainer.agent.spool import Spool, earlier_sessions
 from trainer.agent.stopping import heed_signals
@@ -203,6 +204,7 @@ class Session:
             listen_address=seat.listen_address,
             announce_host=seat.announce_host,
             checkpoint_folder=seat.checkpoint_folder,
+            revocations=follow_revocations(self._api, seat.role),
         )
 
     def _fetch_checkpoint(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from trainer.passport import Passport
+from trainer.passport import Passport, RevocationList
 from trainer.recipe import Recipe
 from trainer.wire import Body, Control, Progress, Role
 
@@ -19,7 +19,8 @@ class Job:
     `folder` is private to this device and collaboration: `identity.key` (peer id, passport key
     and owner of DHT records in one RSA key) and what must outlive a restart. `texts` are the local
     files of `recipe.texts`, in order; None where the text is streamed from its URL.
-    `clock_offset_s` is site time minus device time.
+    `revocations` is the site's newest list, which a coordinator passes on. `clock_offset_s` is
+    site time minus device time.
     """
 
     recipe: Recipe
@@ -37,6 +38,7 @@ class Job:
     listen_address: str = "/ip4/0.0.0.0/tcp/0"
     announce_host: str = ""
     checkpoint_folder: Path | None = None
+    revocations: Callable[[], RevocationList | None] = lambda: None
 
 
 class Outbox(Protocol):

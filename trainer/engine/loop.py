@@ -71,8 +71,8 @@ class RoundLoop:
             elif control.wish is Wish.STOP and not self._nearly_over(view):
                 self.release("this device stopped before the round ended")
                 return control.cause or LeaveCause.STOPPED
-            elif self.peer.passport_expired():
-                self._wait("the right to take part has expired, and the site has not renewed it")
+            elif problem := self.peer.problem():
+                self._wait(f"this device may not take part: {problem}")
             elif self.catch_up.needed(view):
                 self.catch_up.run(view.round or 0)
             elif self.due(view, finishing):

@@ -95,13 +95,11 @@ def _connect(job: Job, wishes: Wishes, status: Status) -> SwarmPeer | None:
                 listen_address=job.listen_address,
                 announce_host=job.announce_host,
                 is_coordinator=job.role is Role.COORDINATOR,
+                revocations=job.revocations,
             )
         except Unreachable as error:
-            log.info("%s", error)
-            status.set(
-                Activity.WAITING,
-                f"the swarm does not answer at {', '.join(job.bootstrap)[:150]}; trying again",
-            )
+            log.info("%s: %s", error, error.__cause__)
+            status.set(Activity.WAITING, f"{error}; trying again")
         until = time.monotonic() + pause_s
         while time.monotonic() < until and wishes.current().wish is not Wish.STOP:
             time.sleep(0.2)

@@ -27,6 +27,7 @@ from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
 from trainer.swarm.codec import Codec
 from trainer.swarm.conclusion import Course, conclude, entries
+from trainer.swarm.door import Door, GuardedCalls
 from trainer.swarm.download import StateDownload
 from trainer.swarm.judgement import Limits, judge
 from trainer.swarm.linger import until_closed
@@ -40,7 +41,7 @@ SPARE_S = 2.0
 Watch = Callable[[Activity], bool]
 
 
-class RoundAverager(StateDownload, DecentralizedAverager):
+class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
     """Averages tensors of fixed shapes among the peers that are in the same round."""
 
     def __init__(
@@ -53,12 +54,14 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         limits: Limits,
         coordinators: frozenset[str],
         client_mode: bool,
+        door: Door,
         state_source: Callable[[], tuple[dict[str, int], list[torch.Tensor]]],
     ) -> None:
         pace.install()
         self._serving = multiprocessing.Value("i", 0)
         self._expected: set[str] = set()
         self.timing, self.limits, self.coordinators = timing, limits, coordinators
+        self.door = door
         self.install_state(state_source)
         silence_s = min(SILENCE_S, timing.averaging_s / 3)
         with orphans.children_end_with_us():
@@ -126,7 +129,8 @@ class RoundAverager(StateDownload, DecentralizedAverager):
             except Exception as error:
                 if averaging or "All-Reduce" in str(error):
                     return f"averaging failed: {error}"[:300]
-                return "nobody came to average with"
+                refusals = self._ask("_list_refusals")
+                return "; ".join(["nobody came to average with", *refusals])[:300]
 
     def drain(self, timeout_s: float) -> None:
         """Waits until nobody of our last group still takes averages from us, or `timeout_s`.
@@ -149,7 +153,12 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         self._matchmaking.group_key_manager.group_bits = bits
         self._expected = set(others)
         self._matchmaking.target_group_size = len(others) + 1 if others else None
+        self.door.refusals.clear()
         future.set_result(None)
+
+    async def _list_refusals(self, future: MPFuture) -> None:
+        """Between whom and us there was no passport that counts, since this round's attempt."""
+        future.set_result(list(self.door.refusals.values()))
 
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from cryptography.exceptions import UnsupportedAlgorithm
 from hivemind.proto.auth_pb2 import AccessToken
-from hivemind.utils.auth import TokenAuthorizerBase
+from hivemind.utils.auth import AuthorizedRequestBase, TokenAuthorizerBase
 from hivemind.utils.crypto import RSAPrivateKey
 
-from trainer.passport import InvalidPassport, Passport, verify
-from trainer.swarm import clock
-from trainer.swarm.identity import Identity
-
-KNOWN_PASSPORTS = 4096
+from trainer.passport import InvalidPassport
+from trainer.swarm.admission import Admission
+from trainer.swarm.identity import Identity, peer_id_of
 
 
 def as_hivemind_key(identity: Identity) -> RSAPrivateKey:
@@ -23,61 +20,49 @@ def as_hivemind_key(identity: Identity) -> RSAPrivateKey:
     return key
 
 
-def write_passport(path: Path, passport: Passport) -> None:
-    """Where the DHT's process finds the newest one: it was forked and shares no memory with us."""
-    draft = path.with_suffix(".new")
-    draft.write_text(passport.model_dump_json())
-    draft.replace(path)
-
-
 class PassportGate(TokenAuthorizerBase):
-    """hivemind's token, filled with our passport: `username` is the claims, as they were signed."""
+    """hivemind's authorizer; both sides of a call sign it with the keys their passports name."""
 
-    def __init__(
-        self, key: RSAPrivateKey, passport_file: Path, authority: str, collaboration: str
-    ) -> None:
+    def __init__(self, key: RSAPrivateKey, admission: Admission) -> None:
         super().__init__(key)
-        self._file, self._authority, self._collaboration = passport_file, authority, collaboration
-        self._read_version = -1
-        self._known: dict[bytes, float] = {}  # passports that were checked, and their expiry
+        self._admission = admission
+
+    async def refresh_token_if_needed(self) -> None:
+        """Without hivemind's assertion that it is valid: that is for the others to judge."""
+        self._local_access_token = await self.get_token()
 
     async def get_token(self) -> AccessToken:
-        self._read_version = self._file_version()
-        passport = Passport.model_validate_json(self._file.read_text())
-        claims = passport.read()
-        return AccessToken(
-            username=passport.claims,
-            public_key=claims.peer_key.encode(),
-            expiration_time=str(claims.expires_at),
-            signature=passport.signature.encode(),
-        )
-
-    def is_token_valid(self, access_token: AccessToken) -> bool:
-        content = access_token.SerializeToString()
-        expiry = self._known.get(content)
-        if expiry is not None:
-            return expiry > clock.now()
-        try:
-            claims = verify(
-                Passport(claims=access_token.username, signature=access_token.signature.decode()),
-                authority=self._authority,
-                collaboration=self._collaboration,
-                now=clock.now(),
-            )
-        except (InvalidPassport, ValueError):
-            return False
-        if claims.peer_key.encode() != access_token.public_key:
-            return False
-        if len(self._known) >= KNOWN_PASSPORTS:
-            self._known.clear()
-        self._known[content] = claims.expires_at
-        return True
+        return self._admission.own()
 
     def does_token_need_refreshing(self, access_token: AccessToken) -> bool:
-        return self._file_version() != self._read_version
+        """hivemind wants to know; above, the newest is taken each time."""
+        return True
 
-    def _file_version(self) -> int:
+    def is_token_valid(self, access_token: AccessToken) -> bool:
         try:
-            return self._file.stat().st_mtime_ns
-        except OSError:
-            return self._read_version  # keep the one we have
+            self._admission.check(access_token)
+        except InvalidPassport:
+            return False
+        return True
+
+    async def validate_request(self, request: AuthorizedRequestBase) -> bool:
+        """Raises InvalidPassport: the caller is sent the reason."""
+        token = request.auth.client_access_token
+        try:
+            self._admission.check(token)
+            if not await super().validate_request(request):
+                raise InvalidPassport(
+                    "the call is not signed with the key of its passport, or it is old or a repeat"
+                )
+        except InvalidPassport as why:
+            self._admission.refuse(_name_in(token), "a DHT call", why)
+            raise
+        return True
+
+
+def _name_in(token: AccessToken) -> str:
+    """The peer id that the token claims; nobody has proven it."""
+    try:
+        return peer_id_of(token.public_key.decode())
+    except (ValueError, UnsupportedAlgorithm):
+        return "somebody"

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -21,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 FILENAME = "identity.key"
+_owner = re.compile(rb"^\[owner:(.+)\]$")
 _RSA = b"\x08\x00"  # libp2p's key message: field 1, the kind of key, is 0 for RSA
 
 
@@ -73,6 +77,20 @@ def peer_id_of(public_text: str) -> str:
     )
     message = _RSA + b"\x12" + _size(len(der)) + der
     return b58encode(b"\x12\x20" + hashlib.sha256(message).digest()).decode()
+
+
+def subkey_of(public_text: str) -> bytes:
+    """The DHT lets only the holder of this key write records with such a subkey."""
+    return f"[owner:{public_text}]".encode()
+
+
+def owner_of(subkey: Any) -> str:
+    """Peer id of the owner of a record; empty for what is not a record of ours."""
+    found = _owner.match(subkey) if isinstance(subkey, bytes) else None
+    try:
+        return peer_id_of(found[1].decode()) if found else ""
+    except (ValueError, UnsupportedAlgorithm):
+        return ""
 
 
 def _write(path: Path, key: rsa.RSAPrivateKey) -> None:

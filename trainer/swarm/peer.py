@@ -11,12 +11,16 @@ import torch
 from hivemind.dht import DHT
 from hivemind.dht.crypto import RSASignatureValidator
 
-from trainer.passport import Passport
+from trainer.passport import InvalidPassport, Passport, RevocationList
 from trainer.recipe import Recipe
-from trainer.swarm import clock, empty_streams, gate, identity, orphans
+from trainer.swarm import empty_streams, gate, identity, orphans
+from trainer.swarm.admission import Admission
 from trainer.swarm.averager import RoundAverager
+from trainer.swarm.door import Door
 from trainer.swarm.judgement import Limits
+from trainer.swarm.notices import Notices
 from trainer.swarm.progress import Standing
+from trainer.swarm.revoked import FILENAME, Revoked
 from trainer.swarm.tracker import Tracker
 
 PASSPORT_EVERY_S = 15.0
@@ -25,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Unreachable(ConnectionError):
-    """Nobody of the swarm answered; says who was asked."""
+    """Nobody of the swarm answered; says who was asked and, where that is known, why."""
 
 
 class SwarmPeer:
@@ -43,42 +47,58 @@ class SwarmPeer:
         listen_address: str,
         announce_host: str,
         is_coordinator: bool,
+        revocations: Callable[[], RevocationList | None],
     ) -> None:
         self._recipe, self._passport = recipe, passport
         self._client_mode = client_mode
         self.identity = identity.load_or_make(folder / identity.FILENAME)
         self.peer_id = self.identity.peer_id
-        key = gate.as_hivemind_key(self.identity)
-        self._passport_file = folder / "passport.json"
-        self._next_passport = self._expires_at = 0.0
+        self._revoked = Revoked(folder / FILENAME, authority)
+        self._admission = Admission(
+            folder / "passport.json", self._revoked, authority, recipe.collaboration
+        )
+        self._next_passport = 0.0
         self.refresh_passport()
         self.bootstrap = tuple(bootstrap)
         self.coordinators = frozenset(address.rpartition("/p2p/")[2] for address in bootstrap)
         if is_coordinator:
             self.coordinators = frozenset([self.peer_id])
+        self.dht = self._join(listen_address, announce_host)
+        self._notices = Notices(
+            self.dht,
+            self._revoked,
+            swarm_id=recipe.swarm_id(),
+            owner=self.identity.public_text,
+            coordinators=self.coordinators,
+            source=revocations if is_coordinator else None,
+        )
+        self._notices.start()
+        self.tracker: Tracker | None = None
+        self.averager: RoundAverager | None = None
+
+    def _join(self, listen_address: str, announce_host: str) -> DHT:
+        key = gate.as_hivemind_key(self.identity)
         empty_streams.install()
         try:
             with orphans.children_end_with_us():
-                self.dht = DHT(
+                return DHT(
                     start=True,
-                    initial_peers=list(bootstrap),
-                    client_mode=client_mode,
+                    initial_peers=list(self.bootstrap),
+                    client_mode=self._client_mode,
                     host_maddrs=[listen_address],
                     announce_maddrs=_announced(listen_address, announce_host),
                     identity_path=str(self.identity.path),
                     check_if_identity_free=False,
-                    authorizer=gate.PassportGate(
-                        key, self._passport_file, authority, recipe.collaboration
-                    ),
+                    authorizer=gate.PassportGate(key, self._admission),
                     record_validators=[RSASignatureValidator(key)],
                     use_relay=True,
                     startup_timeout=60,
                     shutdown_timeout=6,
                 )
         except Exception as error:
-            raise Unreachable(f"no peer answered at {', '.join(bootstrap)}: {error}") from error
-        self.tracker: Tracker | None = None
-        self.averager: RoundAverager | None = None
+            place = ", ".join(self.bootstrap)[:150]
+            why = f" ({problem})" if (problem := self.problem()) else ""
+            raise Unreachable(f"the swarm does not answer at {place}{why}") from error
 
     def track(self, standing: Callable[[], Standing]) -> Tracker:
         self.tracker = Tracker(
@@ -107,6 +127,7 @@ class SwarmPeer:
             limits=Limits(self._recipe.round.most_samples(), self._recipe.sequence_length),
             coordinators=self.coordinators,
             client_mode=self._client_mode,
+            door=Door(self._admission),
             state_source=state_source,
         )
         return self.averager
@@ -127,16 +148,19 @@ class SwarmPeer:
         if time.monotonic() < self._next_passport:
             return
         self._next_passport = time.monotonic() + PASSPORT_EVERY_S
-        passport = self._passport()
-        self._expires_at = passport.read().expires_at
-        gate.write_passport(self._passport_file, passport)
+        self._admission.show(self._passport())
 
-    def passport_expired(self) -> bool:
-        """Nobody answers a peer whose passport has expired: it would think itself alone."""
-        return self._expires_at <= clock.now()
+    def problem(self) -> str:
+        """Why nobody lets this peer in, which would think itself alone; empty: it may take part."""
+        try:
+            holder = self._admission.check(self._admission.own())
+        except InvalidPassport as why:
+            return str(why)
+        return "" if holder.peer_id == self.peer_id else "this passport is another peer's"
 
     def close(self) -> None:
         """Leaves: record first, then the averager once it has served its group, then the DHT."""
+        self._notices.stop()
         if self.tracker is not None:
             self.tracker.stop()
         if self.averager is not None and self.averager.is_alive():

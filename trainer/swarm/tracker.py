@@ -8,7 +8,6 @@ stage changes; unbelievable records are ignored (`trainer/swarm/records.py`, `pr
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -26,8 +25,6 @@ READ_EVERY_S = 1.0
 SOONEST_S = 0.25  # after a turn, however often it is woken
 READ_WHEN_IDLE_S = 4.0
 REPING_LOST_S = 5.0
-REPING_S = 60.0
-_owner = re.compile(rb"^\[owner:(.+)\]$")
 log = logging.getLogger(__name__)
 
 
@@ -50,7 +47,7 @@ class Tracker:
         standing: Callable[[], Standing],
     ) -> None:
         self._dht, self._key = dht, f"{swarm_id}.progress"
-        self._subkey = f"[owner:{owner}]".encode()
+        self._subkey = identity.subkey_of(owner)
         self._addresses, self.coordinators = tuple(addresses), frozenset(coordinators)
         self._make = standing
         self._names: dict[bytes, str] = {self._subkey: ""}
@@ -154,23 +151,18 @@ class Tracker:
         if not isinstance(subkey, bytes):
             return ""
         if subkey not in self._names:
-            found = _owner.match(subkey)
-            try:
-                self._names[subkey] = identity.peer_id_of(found[1].decode()) if found else ""
-            except ValueError:
-                self._names[subkey] = ""
+            self._names[subkey] = identity.owner_of(subkey)
         return self._names[subkey]
 
     def _dial(self) -> None:
-        """While a coordinator is lost, often; otherwise now and then."""
-        if time.monotonic() < self._next_ping:
-            return
+        """Again and again while a coordinator is lost."""
         with self._lock:
             present = self._records.knows(self.coordinators)
-        self._next_ping = time.monotonic() + (REPING_S if present else REPING_LOST_S)
-        if not present:
-            for address in self._addresses:
-                reping(self._dht, address)
+        if present or time.monotonic() < self._next_ping:
+            return
+        self._next_ping = time.monotonic() + REPING_LOST_S
+        for address in self._addresses:
+            reping(self._dht, address)
 
     def _try(self, what: str, act: Callable[[], None]) -> None:
         try:

@@ -14,14 +14,17 @@ from trainer.grant import (
     JoinGrant,
     JoinRequest,
 )
-from trainer.passport import Passport
+from trainer.passport import Passport, RevocationList
 from trainer.wire import Slug
+from webapp.accounts.selectors import is_system
 from webapp.api.gates import DeviceRequest, DeviceToken, PerMinute, address_of
 from webapp.api.problems import problems
 from webapp.artifacts.selectors import newest_checkpoint
 from webapp.collaborations.grants import join_grant, renew_passport
 from webapp.collaborations.models import Collaboration
+from webapp.collaborations.passports import revocation_list
 from webapp.collaborations.selectors import collaboration_by_slug
+from webapp.core.errors import UserError
 from webapp.devices.dialback import dial_back
 from webapp.devices.services import enrol as enrol_device
 
@@ -78,6 +81,19 @@ def passport(request: DeviceRequest, slug: Path[Slug], body: JoinRequest) -> Pas
 def dialback(request: DeviceRequest, body: DialBackRequest) -> DialBack:
     """Dials the caller at its port: whether others can reach it. Takes up to 6 s."""
     return dial_back(address_of(request), body.port, body.word)
+
+
+@router.get(
+    "/revocations",
+    auth=DeviceToken(),
+    response={200: RevocationList} | problems(401, 403),
+    throttle=PerMinute("revocations", 60),
+)
+def revocations(request: DeviceRequest) -> RevocationList:
+    """Devices whose passports count no more; only coordinators ask, and tell their swarms."""
+    if not is_system(request.auth.owner):
+        raise UserError("Only the site's own coordinators read this list.", kind="forbidden")
+    return revocation_list()
 
 
 def _newest(collaboration: Collaboration) -> Checkpoint | None:

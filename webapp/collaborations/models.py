@@ -50,6 +50,16 @@ class Collaboration(models.Model):
         return self.revision.recipe
 
 
+class Revoked(models.Model):
+    """The revocation list as last handed out: one row. `devices` are hex ids, sorted."""
+
+    number = models.PositiveBigIntegerField(default=0)
+    devices = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"list {self.number}"
+
+
 class Revision(models.Model):
     """One immutable recipe. A change of recipe is a new revision."""
 

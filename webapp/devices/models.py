@@ -17,7 +17,10 @@ def code_expiry():
 
 
 class Device(models.Model):
-    """One machine. Its token is kept as a hash; `revoked_at` shuts it out for good."""
+    """One machine. Its token is kept as a hash; `revoked_at` shuts it out for good.
+
+    `passport_expires_at` is when the last of its passports runs out.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -30,6 +33,7 @@ class Device(models.Model):
     last_seen_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     revoked_reason = models.CharField(max_length=300, blank=True)
+    passport_expires_at = models.DateTimeField(null=True, blank=True, db_index=True)
 
     class Meta:
         ordering = ["name", "created_at"]
@@ -40,6 +44,16 @@ class Device(models.Model):
     @property
     def is_revoked(self) -> bool:
         return self.revoked_at is not None
+
+
+class DeletedDevice(models.Model):
+    """What is kept of a deleted device, under its id, until its passports have run out."""
+
+    id = models.UUIDField(primary_key=True)
+    passport_expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.id.hex
 
 
 class EnrolmentCode(models.Model):

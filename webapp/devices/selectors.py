@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +13,9 @@ from django.db.models import Count, Q, QuerySet, Sum
 from trainer.wire import Role
 from webapp.accounts.models import User
 from webapp.core.tokens import hashed
-from webapp.devices.models import Device, EnrolmentCode, Session
+from webapp.devices.models import DeletedDevice, Device, EnrolmentCode, Session
 
+PASSPORT_GRACE = timedelta(minutes=1)  # clocks of peers may be late
 PAGE_SIZE = 25
 
 
@@ -39,6 +41,24 @@ def device_for(user: Any, device_id: UUID | str) -> Device:
     if not may_manage(user, device):
         raise ObjectDoesNotExist(f"no device {device_id} of this user")
     return device
+
+
+def outlawed(*, now: datetime, most: int) -> list[str]:
+    """Hex ids, sorted, of devices that hold a passport and may not take part any more.
+
+    Those whose passports live longest, where there are more than `most`.
+    """
+    since = now - PASSPORT_GRACE
+    shut_out = Q(revoked_at__isnull=False) | ~Q(owner__ban_reason="")
+    rows = [
+        *Device.objects.filter(shut_out, passport_expires_at__gt=since)
+        .order_by("-passport_expires_at")
+        .values_list("passport_expires_at", "pk")[:most],
+        *DeletedDevice.objects.filter(passport_expires_at__gt=since)
+        .order_by("-passport_expires_at")
+        .values_list("passport_expires_at", "pk")[:most],
+    ]
+    return sorted(pk.hex for _, pk in sorted(rows, reverse=True)[:most])
 
 
 def my_devices(user: User) -> QuerySet[Device]:

@@ -19,7 +19,7 @@ from webapp.core.errors import UserError
 from webapp.core.push import push_control
 from webapp.core.text import one_line
 from webapp.core.tokens import hashed, new_token
-from webapp.devices.models import Device, EnrolmentCode, Session
+from webapp.devices.models import DeletedDevice, Device, EnrolmentCode, Session
 from webapp.devices.selectors import may_manage
 
 if TYPE_CHECKING:  # collaborations are a layer above
@@ -173,6 +173,17 @@ def revoke(device: Device, *, by: User, reason: str = "") -> None:
     detail = {"reason": device.revoked_reason}
     record(actor=by, action="device.revoked", subject=device, detail=detail)
     push_control(device_id=device.pk)
+
+
+def note_passport(device: Device, *, expires_at: datetime) -> bool:
+    """Remembers until when the device may show a passport; False: the device was deleted."""
+    return bool(Device.objects.filter(pk=device.pk).update(passport_expires_at=expires_at))
+
+
+def forget_deleted_devices(*, now: datetime) -> int:
+    """Those whose passports ran out an hour ago or more; returns how many."""
+    gone = DeletedDevice.objects.filter(passport_expires_at__lt=now - timedelta(hours=1))
+    return gone.delete()[0]
 
 
 def delete_expired_codes(*, now: datetime) -> int:

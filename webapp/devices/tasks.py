@@ -11,3 +11,8 @@ from webapp.devices import services
 @shared_task
 def delete_expired_codes() -> None:
     services.delete_expired_codes(now=timezone.now())
+
+
+@shared_task
+def forget_deleted_devices() -> None:
+    services.forget_deleted_devices(now=timezone.now())
