@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
+from trainer.launcher.machine import threads
 from trainer.launcher.place import Unusable, data_folder
 from trainer.simulator.options import add_options
 
@@ -34,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--home", type=Path, default=None, help="data folder")
     run.add_argument("--plain", action="store_true", help="print lines, for logs")
     run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
-    run.add_argument("--threads", type=int, default=None, help="default: all cores but one")
+    run.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
     run.add_argument("--port", type=int, default=0, help="where others may dial this device")
     run.set_defaults(act=_run)
     check = acts.add_parser("doctor", help="look at this machine, and say what to do")
@@ -93,10 +95,11 @@ def _simulate(given: argparse.Namespace) -> int:
 
 def _session(seat: Seat, view: View, *, modest: bool) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(seat.num_threads))
-    from trainer.agent.main import Session, be_modest
+    from trainer.agent.main import Session
 
-    if modest:
-        be_modest()
+    if modest:  # other programs of this machine go first
+        with suppress(OSError):
+            os.nice(10)
     view.open()
     try:
         code = Session(seat, view).run()

@@ -1,4 +1,4 @@
-"""What a site gives to launchers, from a real HTTP server, with a lock of one tiny wheel."""
+"""What a site gives to launchers, from a real HTTP server, with a lock of two tiny wheels."""
 
 from __future__ import annotations
 
@@ -46,11 +46,17 @@ class LauncherSite:
     def __init__(self, pip: bytes, pip_name: str) -> None:
         self.codes: dict[str, str] = {}
         self.asked: list[str] = []
+        self.refused_tokens: dict[str, tuple[int, dict[str, str]]] = {}
         tiny_name, tiny = wheel("tiny", {"tiny.py": "WHAT = 1\n"})
         agent_name, agent = wheel(
             "potluck_trainer", {"trainer/__init__.py": "", "trainer/__main__.py": ECHO}
         )
-        self.lock = f"--only-binary :all:\ntiny==1.0 \\\n    --hash=sha256:{sha256(tiny)}\n"
+        builder_name, builder = wheel("setuptools", {"setuptools.py": ""})
+        self.lock = (
+            f"--only-binary :all:\nsetuptools==1.0 \\\n    --hash=sha256:{'0' * 64} \\\n"
+            f"    --hash=sha256:{sha256(builder)}\n"
+            f"tiny==1.0 \\\n    --hash=sha256:{sha256(tiny)}\n"
+        )
         self.manifest = {
             "trainer": {"name": agent_name, "sha256": sha256(agent)},
             "pip": {"name": pip_name, "sha256": sha256(pip)},
@@ -63,6 +69,8 @@ class LauncherSite:
             f"/launcher/wheels/{agent_name}": agent,
             f"/launcher/wheels/{pip_name}": pip,
             f"/files/{tiny_name}": tiny,
+            f"/files/{builder_name}": builder,
+            "/simple/setuptools/": f'<a href="/files/{builder_name}">{builder_name}</a>'.encode(),
             "/simple/tiny/": f'<a href="/files/{tiny_name}">{tiny_name}</a>'.encode(),
         }
 
@@ -72,6 +80,11 @@ class LauncherSite:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 site.asked.append(self.path)
+                if self.path == "/api/v1/device/me":
+                    token = self.headers["Authorization"].removeprefix("Bearer ")
+                    status, said = site.refused_tokens.get(token, (200, {}))
+                    self.answer(status, json.dumps(said).encode())
+                    return
                 live = {
                     "/launcher/manifest.json": json.dumps(site.manifest).encode(),
                     "/launcher/lock/cpu.txt": site.lock.encode(),
@@ -87,7 +100,7 @@ class LauncherSite:
                 if state == "good":
                     site.codes[body["code"]] = "used"
                     reply = {
-                        "token": "t" * 43,
+                        "token": body["code"][0] * 43,
                         "device": "d",
                         "name": "lab",
                         "collaboration": "demo",

@@ -2,70 +2,19 @@
 
 from __future__ import annotations
 
-import ensurepip
 import json
-import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.trainer.launcher_site import LauncherSite
+from tests.trainer.volunteer import CODE, Volunteer
 from tests.trainer.waiting import wait_for
-from webapp.launcher.builder import personal_pyz
-
-CODE = "good-code-good-code-good"
 
 
 @pytest.fixture
-def site():
-    (pip,) = (Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")
-    site = LauncherSite(pip.read_bytes(), pip.name)
-    site.codes = {CODE: "good"}
-    site.start()
-    yield site
-    site.stop()
-
-
-class Volunteer:
-    def __init__(self, folder: Path, site: LauncherSite) -> None:
-        self.folder, self.home = folder, folder / "home"
-        folder.mkdir(parents=True, exist_ok=True)
-        self.launcher = folder / "potluck.pyz"
-        config = {"site": site.url, "code": CODE, "collaboration": "demo", "device_name": "lab"}
-        self.launcher.write_bytes(personal_pyz(config))
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "LANG": "C",
-            "POTLUCK_HOME": str(self.home),
-            "PIP_INDEX_URL": f"{site.url}/simple/",
-            "PIP_TRUSTED_HOST": "127.0.0.1",
-            "PYTHONPATH": "/somewhere/else",
-            "NO_PROXY": "127.0.0.1",
-        }
-
-    def popen(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, str(self.launcher), *words],
-            cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-        )  # fmt: skip
-
-    def start(self, *words: str) -> tuple[int, str]:
-        process = self.popen(*words)
-        out, _ = process.communicate(timeout=120)
-        return process.returncode, out
-
-    def device_files(self) -> list[Path]:
-        return list(self.home.rglob("device.json"))
-
-
-@pytest.fixture
-def volunteer(tmp_path, site):
-    return Volunteer(tmp_path / "me", site)
+def site(launcher_site):
+    return launcher_site
 
 
 def test_a17_it_installs_and_starts_in_a_folder_with_bengali_blanks_and_quotes(tmp_path, site):
@@ -177,6 +126,13 @@ def test_two_starts_at_once_build_one_environment(volunteer, site):
     assert sum("Making a private" in out for out in outs) == 1
 
 
+def test_no_threads_are_refused_in_words(volunteer, site):
+    code, out = volunteer.start("--yes", "--threads", "0")
+    assert code == 2
+    assert "0 is no number of threads that could train: give 1 or more" in out
+    assert site.asked == []
+
+
 def test_an_environment_that_is_there_is_reused(volunteer, site, tmp_path):
     volunteer.env["POTLUCK_ENV"] = sys.prefix
     volunteer.env["PYTHONPATH"] = str(tmp_path)
@@ -184,6 +140,8 @@ def test_an_environment_that_is_there_is_reused(volunteer, site, tmp_path):
     code, out = volunteer.start("--yes")
     assert code == 0, out
     assert f"tiny: {tmp_path}" in out
+    assert f"use the Python environment of {sys.prefix}" in out
+    assert "make a private" not in out
     assert not list(volunteer.home.glob("envs/*/bin"))
 
 

@@ -167,7 +167,7 @@ class RoundLoop:
             self.show(Activity.WAITING, "it has enough samples for this round")
             clock.sleep(IDLE_S)
             return
-        self.show(Activity.TRAINING, "" if view.peers else "training alone")
+        self.show(Activity.TRAINING, "" if view.peers else "nobody else is here")
         began = clock.monotonic()
         try:
             batch = next(self._batches)
