@@ -88,15 +88,19 @@ class Site:
         return min(found, key=lambda one: one.create_time())
 
     # ------------------------------------------------------------ agents
-    def agent(self, name: str) -> subprocess.Popen[bytes]:
-        """A volunteer's agent, started from the launcher that the site hands out."""
+    def agent(self, name: str, *, installs: bool = False) -> subprocess.Popen[bytes]:
+        """A volunteer's agent, started from the launcher that the site hands out.
+
+        It runs in this environment, or `installs` one of its own.
+        """
         done = self.manage("shell", "-v", "0", "-c", MAKE_CODE.format(name=name))
         code = done.split("code:", 1)[1].split()[0]
         home = self.folder / name
         home.mkdir()
         launcher = home / "potluck.pyz"
         urllib.request.urlretrieve(f"{self.url}/launcher/{code}/potluck.pyz", launcher)
-        env = self.env | {"POTLUCK_HOME": str(home), "POTLUCK_ENV": sys.prefix}
+        env = self.env | {"POTLUCK_HOME": str(home)}
+        env |= {} if installs else {"POTLUCK_ENV": sys.prefix}
         with (home / "out.log").open("wb") as log:
             agent = subprocess.Popen(
                 [sys.executable, str(launcher), "--yes", "--plain", "--threads", "1"],

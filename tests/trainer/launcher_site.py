@@ -1,4 +1,4 @@
-"""What a site gives to launchers, from a real HTTP server, with a lock of one tiny wheel."""
+"""What a site gives to launchers, from a real HTTP server, with a lock of two tiny wheels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,12 @@ class LauncherSite:
         agent_name, agent = wheel(
             "potluck_trainer", {"trainer/__init__.py": "", "trainer/__main__.py": ECHO}
         )
-        self.lock = f"--only-binary :all:\ntiny==1.0 \\\n    --hash=sha256:{sha256(tiny)}\n"
+        builder_name, builder = wheel("setuptools", {"setuptools.py": ""})
+        self.lock = (
+            f"--only-binary :all:\nsetuptools==1.0 \\\n    --hash=sha256:{'0' * 64} \\\n"
+            f"    --hash=sha256:{sha256(builder)}\n"
+            f"tiny==1.0 \\\n    --hash=sha256:{sha256(tiny)}\n"
+        )
         self.manifest = {
             "trainer": {"name": agent_name, "sha256": sha256(agent)},
             "pip": {"name": pip_name, "sha256": sha256(pip)},
@@ -63,6 +68,8 @@ class LauncherSite:
             f"/launcher/wheels/{agent_name}": agent,
             f"/launcher/wheels/{pip_name}": pip,
             f"/files/{tiny_name}": tiny,
+            f"/files/{builder_name}": builder,
+            "/simple/setuptools/": f'<a href="/files/{builder_name}">{builder_name}</a>'.encode(),
             "/simple/tiny/": f'<a href="/files/{tiny_name}">{tiny_name}</a>'.encode(),
         }
 

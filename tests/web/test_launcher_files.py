@@ -12,6 +12,7 @@ import zipfile
 
 import pytest
 
+from trainer.launcher.environment import builder_of
 from webapp.core.errors import UserError
 from webapp.launcher import builder, scripts, wheel
 
@@ -45,6 +46,15 @@ def test_the_trainers_wheel_installs_and_its_hash_is_stable(tmp_path):
 def test_the_manifest_names_the_hash_of_each_lock():
     for kind, sha256 in wheel.manifest()["locks"].items():
         assert hashlib.sha256(wheel.lock_text(kind).encode()).hexdigest() == sha256
+
+
+@pytest.mark.parametrize("kind", wheel.LOCKS)
+def test_the_builder_of_each_lock_is_named_with_all_its_hashes(kind):
+    lock = wheel.lock_text(kind)
+    entries = lock.replace("\\\n", " ").splitlines()
+    (builder,) = [entry.split() for entry in entries if entry.startswith("setuptools==")]
+    assert len(builder) >= 3
+    assert builder_of(lock.encode()).decode().replace("\\\n", " ").split() == builder
 
 
 @pytest.mark.parametrize("name", ["../secret_key", "nothing.whl", ""])

@@ -184,15 +184,22 @@ def _install(
     else:
         say(f"Packages come from {INDEX_NOTE}.")
     failed = "The packages cannot be installed; start again to try anew"
-    # some packages of the lock are source only: built with its own setuptools, nothing else
-    builder = re.search(rb"^setuptools==.*(?:\\\n.*)*\n", lock, re.MULTILINE)
-    if builder:
-        (work / "builder.txt").write_bytes(builder[0])
+    if builder := builder_of(lock):
+        (work / "builder.txt").write_bytes(builder)
         _run([*pip, "install", *options, "-r", "builder.txt"], failed, cwd=work)
     options += ["--no-build-isolation"]
     if b"--only-binary" not in lock:
         options += ["--only-binary=:all:"]
     _run([*pip, "install", *options, "-r", "lock.txt"], failed, cwd=work)
+
+
+def builder_of(lock: bytes) -> bytes:
+    """The lock's setuptools with all its hashes, or nothing where it has none.
+
+    Some packages of the lock are source only: they are built with it and nothing else.
+    """
+    found = re.search(rb"^setuptools==(?:.*\\\n)*.*", lock, re.MULTILINE)
+    return found[0] + b"\n" if found else b""
 
 
 def _answers(index: str) -> bool:
