@@ -10,6 +10,7 @@ from pathlib import Path
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
+from trainer.launcher.machine import threads
 from trainer.launcher.place import Unusable, data_folder
 
 
@@ -33,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--home", type=Path, default=None, help="data folder")
     run.add_argument("--plain", action="store_true", help="print lines, for logs")
     run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
-    run.add_argument("--threads", type=int, default=None, help="default: all cores but one")
+    run.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
     run.add_argument("--port", type=int, default=0, help="where others may dial this device")
     run.set_defaults(act=_run)
     check = acts.add_parser("doctor", help="look at this machine, and say what to do")

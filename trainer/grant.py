@@ -25,6 +25,13 @@ class Enrolled(Message):
     collaboration: Slug
 
 
+class KnownDevice(Message):
+    """GET /api/v1/device/me: the device that the bearer token stands for."""
+
+    device: str = Field(max_length=64)
+    name: Line
+
+
 class JoinRequest(Message):
     """POST /api/v1/device/collaborations/{slug}/join, with the device token as bearer.
 

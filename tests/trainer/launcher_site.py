@@ -46,6 +46,7 @@ class LauncherSite:
     def __init__(self, pip: bytes, pip_name: str) -> None:
         self.codes: dict[str, str] = {}
         self.asked: list[str] = []
+        self.refused_tokens: dict[str, tuple[int, dict[str, str]]] = {}
         tiny_name, tiny = wheel("tiny", {"tiny.py": "WHAT = 1\n"})
         agent_name, agent = wheel(
             "potluck_trainer", {"trainer/__init__.py": "", "trainer/__main__.py": ECHO}
@@ -79,6 +80,11 @@ class LauncherSite:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 site.asked.append(self.path)
+                if self.path == "/api/v1/device/me":
+                    token = self.headers["Authorization"].removeprefix("Bearer ")
+                    status, said = site.refused_tokens.get(token, (200, {}))
+                    self.answer(status, json.dumps(said).encode())
+                    return
                 live = {
                     "/launcher/manifest.json": json.dumps(site.manifest).encode(),
                     "/launcher/lock/cpu.txt": site.lock.encode(),
@@ -94,7 +100,7 @@ class LauncherSite:
                 if state == "good":
                     site.codes[body["code"]] = "used"
                     reply = {
-                        "token": "t" * 43,
+                        "token": body["code"][0] * 43,
                         "device": "d",
                         "name": "lab",
                         "collaboration": "demo",

@@ -16,14 +16,15 @@ from tests.trainer.launcher_site import LauncherSite
 from tests.trainer.waiting import wait_for
 from webapp.launcher.builder import personal_pyz
 
-CODE = "good-code-good-code-good"
+CODE = "tested-code-tested-code-1"
+NEW_CODE = "new-code-new-code-new-code"
 
 
 @pytest.fixture
 def site():
     (pip,) = (Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")
     site = LauncherSite(pip.read_bytes(), pip.name)
-    site.codes = {CODE: "good"}
+    site.codes = {CODE: "good", NEW_CODE: "good"}
     site.start()
     yield site
     site.stop()
@@ -34,8 +35,8 @@ class Volunteer:
         self.folder, self.home = folder, folder / "home"
         folder.mkdir(parents=True, exist_ok=True)
         self.launcher = folder / "potluck.pyz"
-        config = {"site": site.url, "code": CODE, "collaboration": "demo", "device_name": "lab"}
-        self.launcher.write_bytes(personal_pyz(config))
+        self.site = site
+        self.download(CODE)
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -46,6 +47,11 @@ class Volunteer:
             "PYTHONPATH": "/somewhere/else",
             "NO_PROXY": "127.0.0.1",
         }
+
+    def download(self, code: str) -> None:
+        """A launcher of the Join page."""
+        config = {"site": self.site.url, "code": code, "collaboration": "demo"}
+        self.launcher.write_bytes(personal_pyz(config))
 
     def popen(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -177,6 +183,69 @@ def test_two_starts_at_once_build_one_environment(volunteer, site):
     assert sum("Making a private" in out for out in outs) == 1
 
 
+@pytest.fixture
+def quick(volunteer, tmp_path):
+    """A volunteer whose environment is there, enrolled with CODE, with an unsent report."""
+    volunteer.env |= {"POTLUCK_ENV": sys.prefix, "PYTHONPATH": str(tmp_path)}
+    (tmp_path / "tiny.py").write_text("")
+    assert volunteer.start("--yes")[0] == 0
+    (device,) = volunteer.device_files()
+    spool = device.parent / "demo" / "spool" / "old.jsonl"
+    spool.parent.mkdir(parents=True)
+    spool.write_text("a report of the old device")
+    volunteer.download(NEW_CODE)
+    return volunteer
+
+
+GONE = [
+    (403, {"error": "This device was revoked. Revoked by its owner", "kind": "revoked"}),
+    (401, {"error": "The site does not know this device token.", "kind": "unknown"}),
+]
+
+
+@pytest.mark.parametrize("refusal", GONE, ids=["revoked", "unknown"])
+def test_a_new_launcher_replaces_a_device_that_the_site_takes_no_more(quick, site, refusal):
+    site.refused_tokens["t" * 43] = refusal
+    code, out = quick.start("--yes")
+    assert code == 0, out
+    assert refusal[1]["error"] in out
+    assert "Enrolled at" in out
+    assert site.codes[NEW_CODE] == "used"
+    (device,) = quick.home.glob("sites/*/device.json")
+    assert json.loads(device.read_text())["token"] == "n" * 43
+    assert not list(quick.home.glob("sites/*/demo"))  # the old reports cannot be the new device's
+    (report,) = quick.home.glob("former/*/demo/spool/old.jsonl")
+    assert report.read_text() == "a report of the old device"
+    assert json.loads((report.parents[2] / "device.json").read_text())["token"] == "t" * 43
+    site.asked.clear()
+    assert quick.start()[0] == 0
+    assert site.asked == ["/launcher/manifest.json"]
+
+
+def test_a_new_launcher_on_an_enrolled_computer_says_that_it_goes_on_as_that_device(quick, site):
+    code, out = quick.start()
+    assert code == 0, out
+    assert 'enrolled already as "lab"' in out
+    assert site.codes[NEW_CODE] == "good"
+    assert list(quick.home.glob("sites/*/demo/spool/old.jsonl"))
+
+
+def test_a_revoked_device_stays_when_the_new_code_is_refused_too(quick, site):
+    site.refused_tokens["t" * 43] = GONE[0]
+    site.codes[NEW_CODE] = "expired"
+    code, out = quick.start("--yes")
+    assert code == 1
+    assert "expired on 1 May 2026" in out
+    assert list(quick.home.glob("sites/*/demo/spool/old.jsonl"))
+
+
+def test_no_threads_are_refused_in_words(volunteer, site):
+    code, out = volunteer.start("--yes", "--threads", "0")
+    assert code == 2
+    assert "0 is no number of threads that could train: give 1 or more" in out
+    assert site.asked == []
+
+
 def test_an_environment_that_is_there_is_reused(volunteer, site, tmp_path):
     volunteer.env["POTLUCK_ENV"] = sys.prefix
     volunteer.env["PYTHONPATH"] = str(tmp_path)
@@ -184,6 +253,8 @@ def test_an_environment_that_is_there_is_reused(volunteer, site, tmp_path):
     code, out = volunteer.start("--yes")
     assert code == 0, out
     assert f"tiny: {tmp_path}" in out
+    assert f"use the Python environment of {sys.prefix}" in out
+    assert "make a private" not in out
     assert not list(volunteer.home.glob("envs/*/bin"))
 
 

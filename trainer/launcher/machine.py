@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shutil
@@ -20,6 +21,15 @@ def num_cores() -> int:
 def threads_by_default() -> int:
     """All cores but one, so that the machine stays usable."""
     return max(1, num_cores() - 1)
+
+
+def threads(text: str) -> int:
+    """The value of --threads. Raises argparse.ArgumentTypeError, in words, below 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of threads that could train: give 1 or more, or leave it out"
+        )
+    return int(text)
 
 
 def memory_bytes() -> int:

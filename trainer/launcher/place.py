@@ -92,3 +92,19 @@ def stored_device(home: Path, site: str) -> dict[str, Any] | None:
 def store_device(home: Path, site: str, enrolled: dict[str, Any]) -> None:
     folder = make_folder(site_folder(home, site))
     write_whole(folder / "device.json", json.dumps({"site": site} | enrolled, indent=1))
+
+
+def put_aside(home: Path, site: str, device: dict[str, Any]) -> None:
+    """Moves what belongs to a former device (its token, keys and unsent reports) out of the way.
+
+    Nothing is deleted, and nothing of it can be taken for the next device's. Raises Unusable.
+    """
+    folder = site_folder(home, site)
+    name = hashlib.sha256(device["token"].encode()).hexdigest()[:12]
+    former = make_folder(home / "former" / f"{folder.name}-{name}")
+    try:
+        for path in folder.iterdir():
+            if path.is_dir() or path.name == "device.json":
+                path.replace(former / path.name)
+    except OSError as error:
+        raise Unusable(in_words(error, former)) from error

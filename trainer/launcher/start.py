@@ -12,16 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from trainer.launcher import web
+from trainer.launcher.enrolment import enrolled
 from trainer.launcher.environment import MISLEADING, chosen_python, prepare, trainer_alone
-from trainer.launcher.machine import facts
-from trainer.launcher.place import (
-    Unusable,
-    data_folder,
-    make_folder,
-    site_folder,
-    store_device,
-    stored_device,
-)
+from trainer.launcher.machine import threads
+from trainer.launcher.place import Unusable, data_folder, make_folder
 
 WINDOWS = (
     "Potluck does not run on Windows itself, because its peer-to-peer library does not: "
@@ -31,7 +25,7 @@ INTRODUCTION = """\
 Potluck trains a language model together with other people's computers.
 
 This will
-  do    make a private Python environment in {home}{install}
+  do    {install}
         and train in "{collaboration}" for {site}
         until you stop it with Ctrl-C
   use   all processor cores but one, at low priority; about 1.5 GB of disk
@@ -39,6 +33,12 @@ This will
         system, processor and memory; to other peers: gradients, and, as in
         any peer-to-peer program, your network address. Your files are not read.
 """
+MADE = """\
+make a private Python environment in {home}
+        (the first start downloads about 400 MB)"""
+USED = """\
+use the Python environment of {python},
+        keep its own files in {home}"""
 
 
 def main(words: list[str] | None = None) -> int:
@@ -58,7 +58,7 @@ def _given(words: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--yes", action="store_true", help="do not ask (for headless machines)")
     parser.add_argument("--plain", action="store_true", help="print lines, for logs")
-    parser.add_argument("--threads", type=int, default=0, help="default: all cores but one")
+    parser.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
     parser.add_argument("--port", type=int, default=0, help="where others may dial this computer")
     parser.add_argument("--home", type=Path, default=None, help="data folder")
     return parser.parse_args(words)
@@ -86,12 +86,9 @@ def _start(given: argparse.Namespace) -> int:
     config = read_config(Path(sys.argv[0]))
     site = config["site"].rstrip("/")
     home = make_folder(given.home.expanduser().absolute() if given.home else data_folder())
-    device = stored_device(home, site)
-    if device is None:
-        if not _agreed(given, config, home):
-            print("Nothing was installed.")
-            return 0
-        device = _enrol(home, site, config)
+    if not enrolled(home, site, config, lambda: _agreed(given, config, home)):
+        print("Nothing was installed.")
+        return 0
     say = partial(print, flush=True)
     if python := chosen_python():
         paths = [str(trainer_alone(home, site, say=say)), os.environ.get("PYTHONPATH", "")]
@@ -102,8 +99,9 @@ def _start(given: argparse.Namespace) -> int:
 
 
 def _agreed(given: argparse.Namespace, config: dict[str, Any], home: Path) -> bool:
-    install = "" if chosen_python() else "\n        (the first start downloads about 400 MB)"
-    print(INTRODUCTION.format(home=home, install=install, **_shown(config)), flush=True)
+    python = chosen_python()
+    install = USED.format(python=python, home=home) if python else MADE.format(home=home)
+    print(INTRODUCTION.format(install=install, **_shown(config)), flush=True)
     if given.yes:
         return True
     if not sys.stdin.isatty():
@@ -113,16 +111,6 @@ def _agreed(given: argparse.Namespace, config: dict[str, Any], home: Path) -> bo
 
 def _shown(config: dict[str, Any]) -> dict[str, str]:
     return {key: str(config.get(key, "")) for key in ("site", "collaboration")}
-
-
-def _enrol(home: Path, site: str, config: dict[str, Any]) -> dict[str, Any]:
-    """Exchanges the code for this device's token. The folder is proven first: a code works once."""
-    make_folder(site_folder(home, site))
-    body = {"code": str(config.get("code", "")), "machine": facts()}
-    device = json.loads(web.call(f"{site}/api/v1/device/enrol", body=body))
-    store_device(home, site, device)
-    print(f'Enrolled at {site} as "{device.get("name", "")}".', flush=True)
-    return dict(device)
 
 
 def _replace_by_agent(

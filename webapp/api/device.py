@@ -13,6 +13,7 @@ from trainer.grant import (
     EnrolRequest,
     JoinGrant,
     JoinRequest,
+    KnownDevice,
 )
 from trainer.passport import Passport
 from trainer.wire import Slug
@@ -44,6 +45,17 @@ def enrol(request: HttpRequest, body: EnrolRequest) -> Enrolled:
         name=device.name,
         collaboration=used.collaboration.slug,
     )
+
+
+@router.get(
+    "/me",
+    auth=DeviceToken(),
+    response={200: KnownDevice} | problems(401, 403),
+    throttle=PerMinute("me", 30),
+)
+def me(request: DeviceRequest) -> KnownDevice:
+    """Whether the site still takes this device, and under which name."""
+    return KnownDevice(device=request.auth.pk.hex, name=request.auth.name)
 
 
 @router.post(
