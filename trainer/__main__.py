@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
@@ -84,10 +85,11 @@ def _coordinate(given: argparse.Namespace) -> int:
 
 def _session(seat: Seat, view: View, *, modest: bool) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(seat.num_threads))
-    from trainer.agent.main import Session, be_modest
+    from trainer.agent.main import Session
 
-    if modest:
-        be_modest()
+    if modest:  # other programs of this machine go first
+        with suppress(OSError):
+            os.nice(10)
     view.open()
     try:
         code = Session(seat, view).run()

@@ -26,7 +26,7 @@ def test_a07_a_peer_whose_coordinator_is_gone_trains_alone_and_says_so(swarm: Sw
     alone = [v for v in peer.rounds() if v["outcome"] == "alone"]
     assert {v["reason"] for v in alone} == {"training alone"}
     assert alone[-1]["loss"] < peer.rounds()[0]["loss"]
-    assert peer.said("progress")[-1]["reason"] == "training alone"
+    assert peer.said("progress")[-1]["reason"] == "nobody else is here"
     assert peer.stop() == "stopped"
 
 

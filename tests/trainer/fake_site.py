@@ -56,6 +56,11 @@ class FakeSite:
             text = message.model_dump_json()
             asyncio.run_coroutine_threadsafe(socket.send(text), self._loop).result(5)
 
+    def shut(self, code: int) -> None:
+        """Closes every connection with `code`."""
+        for socket in list(self._sockets):
+            asyncio.run_coroutine_threadsafe(socket.close(code), self._loop).result(5)
+
     async def _serve(self, started: threading.Event) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         async with serve(self._talk, "127.0.0.1", self.port) as server:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 
 import pytest
@@ -11,7 +12,10 @@ from tests.trainer.test_spool import OTHER, SESSION, body
 from tests.trainer.waiting import wait_for
 from trainer.agent import link as link_module
 from trainer.agent.link import Link, delay_s
+from trainer.agent.main import Session
+from trainer.agent.seat import Seat
 from trainer.agent.spool import Spool, earlier_sessions
+from trainer.agent.view import PlainView
 from trainer.agent.wishes import Wishes
 from trainer.wire import Activity, Bye, Control, Hello, LeaveCause, Progress, Refused, Wish
 
@@ -41,11 +45,13 @@ def make(tmp_path, monkeypatch):
             spool=spool,
             earlier=earlier_sessions(tmp_path, session),
             wishes=wishes,
+            changed=make.said.append,
         )
         link.start()
         made.append(link)
         return link, spool, wishes
 
+    make.said = []
     yield make
     for link in made:
         link.close(2)
@@ -141,6 +147,29 @@ def test_the_sites_control_reaches_the_wishes(site, make):
     banned = Control(wish=Wish.STOP, cause=LeaveCause.BANNED, reason="made-up samples")
     site.send(banned)
     wait_for("the ban", lambda: wishes.current() == banned)
+
+
+@pytest.mark.parametrize("cause", [LeaveCause.BANNED, LeaveCause.REVOKED])
+def test_who_is_shut_out_is_told_why_and_nothing_else(site, make, tmp_path, cause):
+    link, spool, wishes = make(site)
+    wait_for("hello", lambda: site._sockets)
+    site.send(Control(wish=Wish.STOP, cause=cause, reason="made-up samples"))
+    wait_for("the ban", lambda: wishes.shut_out)
+    site.refusal = Refused(reason="Never again.", cause=cause)
+    site.shut(4403)
+    wait_for("the end of the link", lambda: not link._thread.is_alive())
+    assert make.said == [""]
+    assert wishes.current().reason == "made-up samples"
+    assert len(site.hellos) == 1
+    said = io.StringIO()
+    session = Session(
+        Seat(site=site.url, token="t", slug="demo", cache=tmp_path, folder=tmp_path),
+        PlainView("Potluck", None, said),
+    )
+    session._wishes = wishes
+    session._leave(spool, link, cause, "made-up samples")
+    assert "1 reports are kept on disk: the site takes none" in said.getvalue()
+    assert "next start" not in said.getvalue()
 
 
 def test_a_refusal_without_a_way_back_ends_the_session_with_its_words(site, make):

@@ -122,6 +122,14 @@ def test_a_broken_download_goes_on_where_it_stopped(tmp_path, artifact):
     assert RangeHandler.asked == ["", "bytes=300000-"]
 
 
+def test_a_download_is_shown_to_its_last_byte(tmp_path, artifact):
+    _, file = artifact
+    shown = []
+    with serving(tmp_path / "site") as site:
+        Files(site, tmp_path / "cache", lambda *seen: shown.append(seen)).fetch(file)
+    assert shown[-1] == (file.filename, file.size_bytes, file.size_bytes)
+
+
 @pytest.mark.parametrize("damage", ["empty", "half", "one byte"])
 def test_a15_a_file_damaged_on_disk_is_fetched_again(tmp_path, artifact, damage):
     path, file = artifact

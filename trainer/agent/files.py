@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +15,7 @@ from trainer.recipe import File, Recipe, Text
 log = logging.getLogger(__name__)
 Progress = Callable[[str, int, int], None]  # file name, bytes done, bytes in all
 NUM_TRIES = 3
+SHOWN_EVERY_S = 1.0
 
 
 class Files:
@@ -23,6 +25,13 @@ class Files:
         self._site = site
         self._folder = folder
         self._progress = progress
+        self._shown_at = 0.0
+
+    def _show(self, name: str, done: int, total: int) -> None:
+        """Now and then, and always the last byte."""
+        if done >= total or time.monotonic() - self._shown_at > SHOWN_EVERY_S:
+            self._shown_at = time.monotonic()
+            self._progress(name, done, total)
 
     def fetch(self, file: File | Checkpoint) -> Path:
         """A local file whose content has the hash.
@@ -44,7 +53,7 @@ class Files:
                     url,
                     path,
                     file.sha256,
-                    progress=lambda done, _: self._progress(path.name, done, file.size_bytes),
+                    progress=lambda done, _: self._show(path.name, done, file.size_bytes),
                 )
             except web.Damaged as error:
                 log.warning("%s", error)

@@ -119,13 +119,15 @@ class Link:
                 await self._talk(self._spool, is_current=True)
                 pause_s = 0.0
             except _Refusal as refusal:
-                self._changed(str(refusal))
                 if refusal.message.retry_after_s is None:
                     cause = refusal.message.cause or LeaveCause.FAILED
                     self._wishes.stop(str(refusal), cause)
                     return
+                self._changed(str(refusal))
                 pause_s = refusal.message.retry_after_s + random.uniform(0, FIRST_DELAY_S)  # noqa: S311
             except (OSError, WebSocketException, TimeoutError, ValueError) as error:
+                if self._wishes.shut_out:  # it closed the connection after it had said why
+                    return
                 pause_s = self._lost(error)
             if self._closing.is_set() and pause_s:
                 return

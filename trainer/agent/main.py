@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from importlib import import_module
@@ -127,7 +125,8 @@ class Session:
                 finding = doctor.check_swarm(grant.bootstrap)
                 if finding.state is not doctor.State.GOOD:
                     self._view.say(str(finding))
-            self._view.doing("loading what trains")
+            words = "loading what trains"
+            outbox.progress(Progress(round=0, activity=Activity.STARTING, reason=words))
             from trainer.engine.peer import take_part  # waits for load_engine
 
             cause = take_part(job, outbox, self._wishes)
@@ -177,13 +176,10 @@ class Session:
         self, grant: JoinGrant, passport: PassportHolder, offset_s: float, outbox: Outbox
     ) -> Job:
         seat = self._seat
-        shown_at = [0.0]
 
         def downloading(name: str, done: int, total: int) -> None:
-            if time.monotonic() - shown_at[0] > 1:
-                shown_at[0] = time.monotonic()
-                reason = f"downloading {name}: {done / max(total, 1):.0%} of {total:,} bytes"
-                outbox.progress(Progress(round=0, activity=Activity.CATCHING_UP, reason=reason))
+            reason = f"downloading {name}: {done / max(total, 1):.0%} of {total:,} bytes"
+            outbox.progress(Progress(round=0, activity=Activity.CATCHING_UP, reason=reason))
 
         files = Files(seat.site, seat.cache, downloading)
         tokenizer, texts, held_out = self._persist(lambda: files.fetch_recipe(grant.recipe))
@@ -230,19 +226,15 @@ class Session:
         if link.close():
             spool.delete()
             self._view.say("Everything is reported; the session is closed on the site.")
-        else:
-            num = spool.num_waiting
-            self._view.say(f"{num} reports are kept on disk and delivered at the next start.")
+            return
+        then = (
+            "the site takes none from a device that is shut out"
+            if self._wishes.shut_out
+            else "they are delivered at the next start"
+        )
+        self._view.say(f"{spool.num_waiting} reports are kept on disk: {then}.")
 
 
 def load_engine() -> None:
     """Torch and hivemind take seconds to import: that goes on while the site is asked."""
     threading.Thread(target=import_module, args=("trainer.engine.peer",), daemon=True).start()
-
-
-def be_modest() -> None:
-    """Lowest claims on the machine: other programs go first."""
-    try:
-        os.nice(10)
-    except OSError:
-        log.info("the priority cannot be lowered")

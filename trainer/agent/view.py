@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -15,6 +15,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from trainer.agent.screen import Screen
 from trainer.wire import Activity, Progress, Receipt
 
 WORDS = {
@@ -35,7 +36,7 @@ class View:
 
     def __init__(self, title: str, log_file: Path | None, out: TextIO | None = None) -> None:
         self.title, self.log_file = title, log_file
-        self._out = out or sys.stdout
+        self._out = Screen(out or sys.stdout)
         self._lock = threading.RLock()
         self.progress: Progress | None = None
         self.now = "starting"
@@ -111,8 +112,8 @@ class RichView(View):
     """
 
     def open(self) -> None:
-        self._screen = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
-        self._console = Console(file=self._screen)
+        self._screen = Screen(os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace"))
+        self._console = Console(file=cast(TextIO, self._screen))
         self._stderr = os.dup(2)
         with (self.log_file or Path(os.devnull)).open("ab") as file:
             os.dup2(file.fileno(), 1)

@@ -16,6 +16,7 @@ from trainer.wire import Control, LeaveCause, Wish
 
 log = logging.getLogger(__name__)
 STRENGTH = {Wish.RUN: 0, Wish.PAUSE: 1, Wish.FINISH: 2, Wish.STOP: 3}
+SHUT_OUT = (LeaveCause.REVOKED, LeaveCause.BANNED)
 OWN_WORDS = {
     Wish.RUN: "",
     Wish.PAUSE: "You paused this device.",
@@ -49,6 +50,11 @@ class Wishes:
         own = Control(wish=self._own, reason=OWN_WORDS[self._own])
         site = self._site
         return own if STRENGTH[own.wish] > STRENGTH[site.wish] else site
+
+    @property
+    def shut_out(self) -> bool:
+        """Whether the site said that this device may not come back."""
+        return self.current().cause in SHUT_OUT
 
     def volunteer(self, wish: Wish) -> None:
         """The volunteer's own wish: run, pause or finish. Kept even when the disk is full."""

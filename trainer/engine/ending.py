@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_ATTEMPTS = 4
 REASONS = {
     Activity.MATCHMAKING: "waiting for the others to end the round",
-    Activity.AVERAGING: "averaging with the others",
+    Activity.AVERAGING: "",
 }
 log = logging.getLogger(__name__)
 

@@ -162,7 +162,7 @@ class RoundLoop:
     # ------------------------------------------------------------ one round
     def work(self, view: View) -> None:
         """One micro-batch."""
-        self.show(Activity.TRAINING, "" if view.peers else "training alone")
+        self.show(Activity.TRAINING, "" if view.peers else "nobody else is here")
         began = time.monotonic()
         try:
             batch = next(self._batches)

@@ -1,0 +1,58 @@
+"""What the person at the machine reads, and what happens when nobody reads it any more."""
+
+from __future__ import annotations
+
+import io
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.trainer.test_agent_parts import ROOT
+from trainer.agent.view import WORDS, PlainView
+from trainer.engine.ending import REASONS
+from trainer.wire import Progress
+
+AGENT = """
+import sys, time
+from pathlib import Path
+from trainer.agent.stopping import heed_signals
+from trainer.agent.view import PlainView
+from trainer.agent.wishes import Wishes
+from trainer.wire import Wish
+
+view = PlainView("Potluck", None)
+wishes = Wishes(Path(sys.argv[1]) / "wish.json")
+heed_signals(wishes, view.say)
+view.open()
+deadline = time.monotonic() + 60
+while wishes.current().wish is not Wish.STOP and time.monotonic() < deadline:
+    time.sleep(0.02)
+view.say("Everything is reported.")
+sys.exit(0 if wishes.current().wish is Wish.STOP else 7)
+"""
+
+
+def test_ctrl_c_is_a_clean_end_also_when_tee_is_gone_already(tmp_path):
+    agent = subprocess.Popen(
+        [sys.executable, "-c", AGENT, str(tmp_path)], cwd=ROOT, encoding="utf-8",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert "Potluck" in agent.stdout.readline()
+    agent.stdout.close()
+    agent.send_signal(signal.SIGINT)
+    trouble = agent.stderr.read()
+    agent.stderr.close()
+    assert agent.wait(60) == 0, trouble
+    assert trouble == ""
+
+
+@pytest.mark.parametrize("activity", REASONS)
+def test_a_reason_does_not_repeat_the_activity(activity):
+    out = io.StringIO()
+    PlainView("Potluck", None, out).show_progress(
+        Progress(round=1, activity=activity, reason=REASONS[activity])
+    )
+    words = out.getvalue().splitlines()[0]
+    assert words.count(WORDS[activity]) == 1
