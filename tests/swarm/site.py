@@ -96,7 +96,7 @@ class Site:
         done = self.manage("shell", "-v", "0", "-c", MAKE_CODE.format(name=name))
         code = done.split("code:", 1)[1].split()[0]
         home = self.folder / name
-        home.mkdir()
+        home.mkdir(exist_ok=True)
         launcher = home / "potluck.pyz"
         urllib.request.urlretrieve(f"{self.url}/launcher/{code}/potluck.pyz", launcher)
         env = self.env | {"POTLUCK_HOME": str(home)}
