@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import socket
+import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests.trainer.waiting import wait_for
 from trainer.agent.reach import seated
 from trainer.agent.seat import Seat
 from trainer.grant import DialBack
@@ -42,6 +45,20 @@ def test_a_device_that_was_reached_listens_where_it_was_dialled(seat):
     assert found.listen_address == f"/ip4/0.0.0.0/tcp/{site.port}"
     assert found.announce_host == ""
     socket.create_server(("0.0.0.0", site.port)).close()  # it is free again for the swarm
+
+
+def test_the_port_is_free_again_when_the_answer_of_the_site_took_a_while(seat):
+    class SlowSite(DiallingSite):
+        def dial_back(self, port, word):
+            found = super().dial_back(port, word)
+            (listening,) = [one for one in threading.enumerate() if one.name == "dial-back"]
+            status = Path(f"/proc/self/task/{listening.native_id}/stat")
+            wait_for("a thread that waits", lambda: status.read_text().split()[2] == "S")
+            return found
+
+    site = SlowSite(reach=True)
+    seated(seat, site, print)
+    socket.create_server(("0.0.0.0", site.port)).close()
 
 
 def test_behind_a_router_that_forwards_the_port_the_outer_address_is_announced(seat):

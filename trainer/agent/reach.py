@@ -6,6 +6,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from trainer.agent.join import Api
@@ -13,6 +14,7 @@ from trainer.agent.seat import Seat
 from trainer.grant import DialBack
 from trainer.wire import Role
 
+LOOK_UP_S = 0.1
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - a peer is there to be dialled
 
 
@@ -26,8 +28,16 @@ def seated(seat: Seat, api: Api, say: Callable[[str], None]) -> Seat:
     with _listener(seat.port) as listener:
         port = listener.getsockname()[1]
         word = secrets.token_hex(16)
-        threading.Thread(target=_answer, args=(listener, word), daemon=True).start()
-        found = api.dial_back(port, word)
+        heard = threading.Event()
+        answering = threading.Thread(
+            target=_answer, args=(listener, word, heard), name="dial-back", daemon=True
+        )
+        answering.start()
+        try:
+            found = api.dial_back(port, word)
+        finally:
+            heard.set()
+            answering.join()  # a listener that is closed while it accepts goes on listening
     if not found.reachable:
         say(
             f"Others cannot dial this device ({found.reason}), so it takes part as a sender: its "
@@ -46,15 +56,14 @@ def _listener(port: int) -> socket.socket:
         return socket.create_server((EVERYWHERE, 0))
 
 
-def _answer(listener: socket.socket, word: str) -> None:
-    """Says the word to whoever comes, until the listener is closed."""
-    while True:
-        try:
+def _answer(listener: socket.socket, word: str, heard: threading.Event) -> None:
+    """Says the word to whoever comes, until it was heard or not."""
+    listener.settimeout(LOOK_UP_S)
+    while not heard.is_set():
+        with suppress(OSError):  # nobody came for a while, or the caller is gone again
             caller, _ = listener.accept()
-        except OSError:
-            return
-        with caller:
-            caller.sendall(word.encode())
+            with caller:
+                caller.sendall(word.encode())
 
 
 def _told(found: DialBack) -> str:
