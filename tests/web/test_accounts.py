@@ -117,3 +117,24 @@ def test_a_queued_mail_arrives_as_it_was_written():
     sent = mail.outbox[0]
     assert (sent.subject, sent.body, sent.to) == ("Ünïcode", "plain", ["a@example.org"])
     assert sent.alternatives[0][0] == "<p>rich</p>"
+
+
+def _sign_up(client, address: str, **fields: str) -> User:
+    password = "right horse battery"  # noqa: S105
+    form = {"email": address, "password1": password, "password2": password, "name": ""}
+    answer = client.post("/accounts/signup/", form | fields)
+    assert answer.status_code == 302, answer.content.decode()
+    client.logout()
+    return User.objects.get(email=address)
+
+
+def test_an_empty_public_name_at_sign_up_gives_a_neutral_one(db, client):
+    people = [_sign_up(client, f"{one}@example.org") for one in ("ada", "bob")]
+    assert all(person.name.startswith("volunteer-") for person in people)
+    assert people[0].name != people[1].name
+    assert "user user" not in mail.outbox[0].body and people[0].name in mail.outbox[0].body
+    assert User.objects.create(email="made@example.org").name.startswith("volunteer-")
+
+
+def test_a_name_chosen_at_sign_up_is_made_one_line(db, client):
+    assert _sign_up(client, "ada@example.org", name="Ada\u202e  of  Kyoto").name == "Ada of Kyoto"

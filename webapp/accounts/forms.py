@@ -6,18 +6,20 @@ from allauth.account.forms import SignupForm as AllauthSignupForm
 from django import forms
 
 from webapp.accounts.models import User
+from webapp.accounts.services import NAME_LENGTH
+from webapp.core.text import one_line
 
 
 class SignupForm(AllauthSignupForm):
     name = forms.CharField(
         label="Public name",
-        max_length=40,
+        max_length=NAME_LENGTH,
         required=False,
         help_text="Shown on the leaderboard. Leave it empty for a neutral one.",
     )
 
     def clean_name(self) -> str:
-        name = self.cleaned_data["name"].strip()
+        name = one_line(self.cleaned_data["name"], NAME_LENGTH)
         if name and User.objects.filter(name__iexact=name).exists():
             raise forms.ValidationError("Somebody else has this name: choose another.")
         return name
