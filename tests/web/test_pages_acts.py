@@ -12,6 +12,7 @@ from django.test import Client
 
 from tests.factories import make_device, make_user
 from webapp.accounts.models import User
+from webapp.accounts.services import delete_account, rename
 from webapp.audit.models import Entry
 from webapp.devices.models import EnrolmentCode
 
@@ -125,12 +126,33 @@ def test_an_organiser_bans_with_a_reason_and_lifts_it(organiser, alice):
     assert not alice.is_banned
 
 
-def test_an_organiser_revokes_a_device_with_a_reason(organiser, device, collaboration):
-    done = organiser.post(
-        f"/console/devices/{device.pk}/revoke/", {"reason": "stolen", "collaboration": "demo"}
-    )
+def test_an_organiser_revokes_a_device_with_a_reason_and_a_tick(organiser, device, collaboration):
+    path, form = f"/console/devices/{device.pk}/revoke/", {"collaboration": "demo"}
+    for missing in ({"confirmation": "on", "reason": " "}, {"reason": "stolen"}):
+        organiser.post(path, form | missing)
+        device.refresh_from_db()
+        assert not device.is_revoked
+    done = organiser.post(path, form | {"reason": "stolen", "confirmation": "on"})
     device.refresh_from_db()
     assert device.revoked_reason == "stolen" and done.url == "/console/c/demo/"
+
+
+def test_the_audit_log_tells_the_names_of_the_time_and_forgets_a_deleted_account(
+    organiser, olga, alice, device
+):
+    form = {"reason": "stolen", "confirmation": "on"}
+    organiser.post(f"/console/devices/{device.pk}/revoke/", form)
+    organiser.post(f"/console/people/{alice.pk}/ban/", {"reason": "made-up samples"})
+    rename(alice, name="zoe")
+    rename(olga, name="olivia")
+    page = organiser.get("/console/audit/").content.decode()
+    assert "lab-pc of alice" in page and "olga" in page and "name: zoe" in page
+    assert "alice" in Entry.objects.get(action="account.banned").target
+    delete_account(alice)
+    page = organiser.get("/console/audit/").content.decode()
+    assert "a deleted account" in page and "<bdi>the site</bdi>" not in page and "olga" in page
+    for private in ("alice", "zoe", "lab-pc"):
+        assert private not in page
 
 
 def test_the_audit_log_is_paginated(organiser):

@@ -167,8 +167,11 @@ def revoke(device: Device, *, by: User, reason: str = "") -> None:
         raise UserError("This is not your device.", kind="forbidden")
     if device.is_revoked:
         return
+    reason = one_line(reason, 300)
+    if not reason and by.pk != device.owner_id:
+        raise UserError("A revocation needs a reason.", "Write what the owner will read.")
     device.revoked_at = timezone.now()
-    device.revoked_reason = one_line(reason, 300)
+    device.revoked_reason = reason
     device.save(update_fields=["revoked_at", "revoked_reason"])
     detail = {"reason": device.revoked_reason}
     record(actor=by, action="device.revoked", subject=device, detail=detail)

@@ -52,11 +52,15 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
 @require_POST
 @organisers_only
 def revoke(request: HttpRequest, device_id: UUID) -> HttpResponse:
+    """For good, so a tick confirms it and its owner reads the reason."""
     device = find_device(request, device_id)
     reason = request.POST.get("reason", "")
     done = _("%(device)s was revoked.") % {"device": device.name}
     by = acting_user(request)
-    attempt(request, lambda: revoke_device(device, by=by, reason=reason), done)
+    if request.POST.get("confirmation") == "on":
+        attempt(request, lambda: revoke_device(device, by=by, reason=reason), done)
+    else:
+        messages.error(request, _("Nothing was changed: tick “for good” to confirm."))
     slug = request.POST.get("collaboration", "")
     return back("manage", find(request, slug).slug) if slug else back("people")
 
