@@ -41,6 +41,7 @@ TABLE: dict[str, Callable[[Any, Collaboration | None], str]] = {
     "join": _may_join,
     "create": _organises,
     "open": _organises,
+    "delete": _organises,
     "pause": _organises,
     "resume": _organises,
     "finish": _organises,
