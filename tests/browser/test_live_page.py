@@ -10,6 +10,8 @@ from playwright.sync_api import expect
 
 from tests.browser.seeds import give_past
 from tests.browser.wait import until
+from webapp.live.models import Event
+from webapp.live.services import add_event
 
 pytestmark = pytest.mark.browser
 POINTS = "document.querySelector('[data-part=chart]').data?.[0].x.length"
@@ -34,12 +36,26 @@ def test_the_page_moves_by_what_an_agent_reports_without_reload(site, join, page
     ada.finish_round(1, loss=4.1)
     ada.progress(2, loss=4.0, samples=1)
     expect(figure(page, "round")).to_have_text("2")
-    expect(figure(page, "last-round")).to_contain_text("Round 1: complete")
-    expect(page.locator("[data-part=strip] .clean")).to_have_count(2)
+    expect(figure(page, "last-round")).to_contain_text("Round 1: one peer. 64 samples")
+    expect(page.locator("[data-part=strip] .alone")).to_have_count(2)
     until(page, f"{POINTS} === 2")
     expect(figure(page, "state")).to_have_text("Training alone")
     ada.leave()
     expect(page.locator("[data-part=events]")).to_contain_text("ada left")
+
+
+def test_what_happens_between_the_first_paint_and_the_first_frame_is_shown(
+    site, page, collaboration
+):
+    """The script comes late, so that its first frame is long after the page's event list."""
+
+    def late(route):
+        add_event(collaboration, Event.What.ROUND, "Round 349 is done")
+        route.continue_()
+
+    page.route("**/js/collaboration*.js", late)
+    page.goto(f"{site.url}/c/demo/")
+    expect(page.locator("[data-part=events]")).to_contain_text("Round 349 is done")
 
 
 def test_two_browsers_see_the_same_numbers(site, join, browser, collaboration):
