@@ -122,7 +122,7 @@ def test_a_queued_mail_arrives_as_it_was_written():
 
 
 def _sign_up(client, address: str, **fields: str) -> User:
-    password = "right horse battery"  # noqa: S105
+    password = "right horse battery"
     form = {"email": address, "password1": password, "password2": password, "name": ""}
     answer = client.post("/accounts/signup/", form | fields)
     assert answer.status_code == 302, answer.content.decode()
@@ -143,7 +143,7 @@ def test_a_name_chosen_at_sign_up_is_made_one_line(db, client):
 
 
 def test_who_signs_up_on_the_way_to_a_page_arrives_there_after_the_mail(db, client):
-    password = "right horse battery"  # noqa: S105
+    password = "right horse battery"
     form = {"email": "ada@example.org", "password1": password, "password2": password}
     client.post("/accounts/signup/?next=/c/demo/join/", form | {"next": "/c/demo/join/"})
     link = re.search(r"/accounts/confirm-email/\S+", mail.outbox[0].body).group()

@@ -49,7 +49,7 @@ class User(AbstractUser):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """However an account is made, it has a name: a neutral one until its owner picks another."""
+        """However an account is made, it has a name: a neutral one until its owner picks one."""
         self.name = self.name or pseudonym()
         super().save(*args, **kwargs)
 

@@ -62,7 +62,7 @@ def folder(name: str, default: Path) -> Path:
     """Made when it is missing; it must take files."""
     path = Path(os.environ.get(name, "") or default).resolve()
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:

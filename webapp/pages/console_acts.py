@@ -38,11 +38,11 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
         refusal = _("Nothing was changed: type %(slug)s to confirm.") % {"slug": slug}
         messages.error(request, refusal)
         return back("manage", slug)
-    if act == "open" and request.POST.get("anyway") != "on":
-        if problem := fetch_problem(collaboration.recipe):
-            advice = _("It was not opened. Make the text reachable, or tick “open it anyway”.")
-            messages.error(request, f"{problem} {advice}")
-            return back("manage", slug)
+    checks_texts = act == "open" and request.POST.get("anyway") != "on"
+    if checks_texts and (problem := fetch_problem(collaboration.recipe)):
+        advice = _("It was not opened. Make the text reachable, or tick “open it anyway”.")
+        messages.error(request, f"{problem} {advice}")
+        return back("manage", slug)
     reason = request.POST.get("reason", "")
     done = {
         "open": _("It is open: volunteers may join."),
