@@ -10,8 +10,6 @@ from playwright.sync_api import expect
 
 from tests.browser.seeds import give_past
 from tests.browser.wait import until
-from webapp.live.models import Event
-from webapp.live.services import add_event
 
 pytestmark = pytest.mark.browser
 POINTS = "document.querySelector('[data-part=chart]').data?.[0].x.length"
@@ -42,20 +40,6 @@ def test_the_page_moves_by_what_an_agent_reports_without_reload(site, join, page
     expect(figure(page, "state")).to_have_text("Training alone")
     ada.leave()
     expect(page.locator("[data-part=events]")).to_contain_text("ada left")
-
-
-def test_what_happens_between_the_first_paint_and_the_first_frame_is_shown(
-    site, page, collaboration
-):
-    """The script comes late, so that its first frame is long after the page's event list."""
-
-    def late(route):
-        add_event(collaboration, Event.What.ROUND, "Round 349 is done")
-        route.continue_()
-
-    page.route("**/js/collaboration*.js", late)
-    page.goto(f"{site.url}/c/demo/")
-    expect(page.locator("[data-part=events]")).to_contain_text("Round 349 is done")
 
 
 def test_two_browsers_see_the_same_numbers(site, join, browser, collaboration):
