@@ -17,16 +17,16 @@ def refusals(member: Member) -> str:
 def test_liars_are_named_and_the_honest_go_on(swarm: Swarm):
     coordinator = swarm.open()
     honest = [swarm.add(name) for name in "ab"]
-    wait_for("honest rounds", lambda: min(peer.round for peer in honest) >= 1, 90)
+    wait_for("honest rounds", lambda: min(peer.round for peer in honest) >= 1)
     heavy = swarm.add("heavy", lies={"note": {"weight": 1e6}})
     broken = swarm.add("broken", lies={"nan": True})
     far = swarm.add("far", lies={"record": {"round": 10**6, "samples": 10**6}})
     wait_for(
         "refusal of the weight", lambda: "claimed a weight of 1,000,000" in refusals(heavy), 90
     )
-    wait_for("refusal of the NaN", lambda: "was not finite" in refusals(broken), 90)
+    wait_for("refusal of the NaN", lambda: "was not finite" in refusals(broken))
     reached = coordinator.round
-    wait_for("more rounds", lambda: min(peer.round for peer in honest) > reached + 2, 90)
+    wait_for("more rounds", lambda: min(peer.round for peer in honest) > reached + 2)
 
     verdicts = {v["round"]: v for v in coordinator.rounds() if v["outcome"] == "clean"}
     assert max(verdicts) < 1000  # the record of round 10^6 pulled nobody forward
@@ -51,15 +51,16 @@ def test_liars_are_named_and_the_honest_go_on(swarm: Swarm):
     assert far.round < 1000
 
 
+@pytest.mark.soak
 def test_m6_a_peer_that_over_reports_its_samples_does_not_end_the_round_of_the_others(swarm: Swarm):
     """It claims 10^6 from the first moment; rounds stay as full as they were without it."""
     coordinator = swarm.open()
     honest = [swarm.add(name) for name in "ab"]
-    wait_for("honest rounds", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 2, 90)
+    wait_for("honest rounds", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 2)
     before = coordinator.round
     lie = {"samples": 10**6, "samples_per_s": 1e6, "stage": "ready"}
     swarm.add("boaster", lies={"record": lie, "note": {"samples": 10**6, "tokens": 10**6}})
-    wait_for("more rounds", lambda: coordinator.round > before + 4, 120)
+    wait_for("more rounds", lambda: coordinator.round > before + 4)
     later = [v for v in coordinator.rounds() if v["round"] > before]
     target = swarm.recipe.round.target_samples
     assert all(0.7 * target <= v["samples"] < 10 * target for v in later if v["outcome"] == "clean")
@@ -70,9 +71,9 @@ def test_m6_a_peer_that_over_reports_its_samples_does_not_end_the_round_of_the_o
 def test_a_bad_step_that_slipped_through_is_undone_by_all_alike(swarm: Swarm):
     bad = {"poison": 7}
     coordinator = swarm.add("coordinator", role="coordinator", lies=bad)
-    wait_for("open swarm", lambda: coordinator.said("swarm_opened"), 40)
+    wait_for("open swarm", lambda: coordinator.said("swarm_opened"))
     peers = [swarm.add(name, lies=bad) for name in "ab"]
-    wait_for("rounds after it", lambda: min(peer.round for peer in peers) >= 11, 120)
+    wait_for("rounds after it", lambda: min(peer.round for peer in peers) >= 11)
 
     verdicts = {v["round"]: v for v in coordinator.rounds()}
     undone = [v for v in coordinator.rounds() if v["outcome"] == "undone"]
@@ -88,6 +89,7 @@ def test_a_bad_step_that_slipped_through_is_undone_by_all_alike(swarm: Swarm):
         assert all(r["accepted"] for n, r in receipts.items() if n > 8)
 
 
+@pytest.mark.soak
 def test_a16_wrong_clocks_that_are_known_and_a_clock_that_jumps_cost_nothing(swarm: Swarm):
     coordinator = swarm.open()
     peers = [
@@ -100,7 +102,7 @@ def test_a16_wrong_clocks_that_are_known_and_a_clock_that_jumps_cost_nothing(swa
     )
     reached = coordinator.round
     late = [one["at"] for one in peers[-1].said_at("progress")]
-    wait_for("jump", lambda: peers[-1].said_at("progress")[-1]["at"] > late[0] + 3000, 60)
-    wait_for("more rounds", lambda: min(peer.round for peer in peers) > reached + 2, 90)
+    wait_for("jump", lambda: peers[-1].said_at("progress")[-1]["at"] > late[0] + 3000)
+    wait_for("more rounds", lambda: min(peer.round for peer in peers) > reached + 2)
     for peer in peers:
         assert all(receipt["accepted"] for receipt in peer.said("receipt"))
