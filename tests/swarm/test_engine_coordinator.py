@@ -137,6 +137,6 @@ def test_a_peer_leaves_cleanly_whatever_it_does(swarm: Swarm):
 def test_a_peer_whose_passport_runs_out_waits_instead_of_training_alone(swarm: Swarm):
     swarm.open()
     peer = refused(swarm, "a", expires_at=time.time() + 30)
-    wait_for("training", lambda: peer.activity() == "training", 30)
+    wait_for("training", lambda: peer.activity() == "training")
     wait_for("wait", lambda: peer.activity() == "waiting")
     assert "this passport expired" in peer.said("progress")[-1]["reason"]

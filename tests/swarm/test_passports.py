@@ -101,14 +101,14 @@ def test_a_revoked_peer_is_out_within_a_minute_and_back_when_the_list_names_it_n
 ):
     coordinator = swarm.open()
     honest, revoked = swarm.add("honest"), swarm.add("revoked")
-    wait_for("rounds of both", lambda: members(coordinator) == 2, 60)
+    wait_for("rounds of both", lambda: members(coordinator) == 2)
     revoke(swarm, 5, "revoked")
     for one in (coordinator, honest):
-        wait_for(f"the list at {one.name}", lambda o=one: "list 5 names" in o.log(), 60)
-    wait_for("word of it", lambda: "this device was revoked (list 5)" in revoked.log(), 60)
+        wait_for(f"the list at {one.name}", lambda o=one: "list 5 names" in o.log())
+    wait_for("word of it", lambda: "this device was revoked (list 5)" in revoked.log())
     since = coordinator.round
-    wait_for("rounds without it", lambda: coordinator.round >= since + 3, 60)
+    wait_for("rounds without it", lambda: coordinator.round >= since + 3)
     late = [v for one in (coordinator, honest) for v in one.rounds() if v["round"] > since + 1]
     assert {v["members"] for v in late} == {1}
     revoke(swarm, 6)
-    wait_for("its return", lambda: members(coordinator) == 2, 120)
+    wait_for("its return", lambda: members(coordinator) == 2)

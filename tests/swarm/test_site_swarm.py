@@ -91,7 +91,7 @@ def test_an_agent_killed_in_a_round_is_shown_as_lost_and_the_round_completes(sit
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
     site.wait_for_rounds(2)
-    wait_for("end of its processes", lambda: not any(map(is_running, processes)), 15)
+    wait_for("end of its processes", lambda: not any(map(is_running, processes)))
     wait_for(
         "event",
         lambda: any(event["what"] == "lost" for event in site.get("collaborations/demo/events")),
@@ -134,7 +134,7 @@ def test_a_device_that_is_revoked_on_the_site_is_known_to_every_peer_within_a_mi
         lists = site.folder.rglob("revoked.json")
         return {path.parent for path in lists if device in path.read_text()}
 
-    wait_for("word to coordinator and volunteer", lambda: len(peers_that_know()) >= 2, 60)
+    wait_for("word to coordinator and volunteer", lambda: len(peers_that_know()) >= 2)
     assert site.data / "coordinators" / "demo" in peers_that_know()
 
 
@@ -192,7 +192,7 @@ def test_ctrl_c_leaves_no_process_and_a_second_start_goes_on_from_the_checkpoint
     assert site.process is not None
     site.process.send_signal(signal.SIGINT)
     assert site.process.wait(60) == 0
-    wait_for("end of every process", lambda: not any(map(is_running, family)), 15)
+    wait_for("end of every process", lambda: not any(map(is_running, family)))
     site.log.write_text("")
     site.start()
     site.wait_for_rounds(1)
