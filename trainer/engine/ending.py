@@ -34,7 +34,7 @@ class Ending:
         loop = self._loop
         offer = loop.learner.offer()
         if offer is None:
-            loop.release("the gradient was not finite")
+            loop.release("what it had learned was not finite")
             return
         group = expected_group(view, loop.learner.round)
         if group:

@@ -80,7 +80,7 @@ class RoundLoop:
             elif finishing and self.may_finish(view):
                 return control.cause or LeaveCause.FINISHED
             else:
-                self.enter(Stage.TRAINING)
+                self.enter(Stage.FULL if self.learner.full else Stage.TRAINING)
                 self.work(view)
 
     # ------------------------------------------------------------ what others see
@@ -161,7 +161,12 @@ class RoundLoop:
 
     # ------------------------------------------------------------ one round
     def work(self, view: View) -> None:
-        """One micro-batch."""
+        """One micro-batch, or a moment's rest when this round has no more for us."""
+        if self.learner.full:
+            steps = self.learner.context.steps
+            self.show(Activity.WAITING, f"took its {steps} local steps; waiting for the others")
+            time.sleep(IDLE_S)
+            return
         self.show(Activity.TRAINING, "" if view.peers else "training alone")
         began = time.monotonic()
         try:
@@ -172,7 +177,7 @@ class RoundLoop:
             return
         loss = self.learner.learn(batch)
         if loss is None:
-            self.release("the loss of a micro-batch was not finite")
+            self.release("the loss or gradient of a micro-batch was not finite")
             return
         self.tally.add(batch, loss, time.monotonic() - began)
         self._meter.add(batch.samples)
@@ -194,7 +199,14 @@ class RoundLoop:
             return False
         done = max(samples / self.recipe.round.target_samples, self.late_share(view))
         follow = any(view.abreast[name].stage is Stage.READY for name in abreast)
-        return done >= 1 or (done >= NEARLY and follow) or (finishing and self.tally.tokens > 0)
+        enough = done >= 1 or (done >= NEARLY and follow) or self._all_full(view, abreast, follow)
+        return enough or (finishing and self.tally.tokens > 0)
+
+    def _all_full(self, view: View, abreast: set[str], follow: bool) -> bool:
+        """Whether nobody of this round may take another local step, as far as we or others see."""
+        training = abreast - self.peer.coordinators
+        others = all(view.abreast[name].stage is not Stage.TRAINING for name in training)
+        return self.stage is Stage.FULL and (others or follow)
 
     def _has_met(self, view: View) -> bool:
         """Whether we are past the first moments, in which others may be there and not yet seen."""

@@ -21,6 +21,7 @@ MOST_OVERFILL = 100  # target batches that one peer may hold and still be believ
 
 class Stage(StrEnum):
     TRAINING = "training"
+    FULL = "full"  # has taken its most local steps: waits for the others
     READY = "ready"  # looks for its group, or averages
     AWAY = "away"  # paused or catching up: not waited for
 
