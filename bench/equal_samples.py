@@ -17,7 +17,7 @@ from webapp.ops import demo_text
 VOCABULARY = 1024
 SHAPE = {"hidden": 64, "layers": 2, "heads": 2, "length": 32}
 HELD_OUT_BATCHES = 100
-BATCHES = 6000  # of one peer
+BATCHES = 8000  # of one peer
 WARM = 0.05  # of all rounds
 
 

@@ -10,25 +10,25 @@ from tests.swarm.swarm import Member, Swarm, wait_for
 from trainer.recipe import Choice
 
 pytestmark = pytest.mark.swarm
-MOST_STEPS = 40
+MOST_STEPS = 25
 
 
 def learn_together(swarm: Swarm) -> tuple[Member, Member, Member]:
     """A coordinator and a first peer; a second one comes after some rounds."""
     coordinator = swarm.open()
     first = swarm.add("first")
-    wait_for("some rounds", lambda: coordinator.round >= 2, 90)
+    wait_for("some rounds", lambda: coordinator.round >= 1, 90)
     late = swarm.add("late")
-    wait_for("shared rounds", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 4, 90)
+    wait_for("shared rounds", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3, 90)
     return coordinator, first, late
 
 
 def assert_one_training(coordinator: Member, *peers: Member) -> None:
-    """Every peer applied the rounds that the coordinator saw, and the loss fell."""
+    """Every peer applied the rounds that the coordinator saw, and the model is better than none."""
     seen = {verdict["round"]: verdict for verdict in coordinator.rounds()}
     assert list(seen) == list(range(min(seen), max(seen) + 1))
     assert {verdict["outcome"] for verdict in seen.values()} == {"clean"}
-    assert seen[max(seen)]["loss"] < 0.85 * seen[min(seen)]["loss"]
+    assert seen[max(seen)]["loss"] < 0.8 * coordinator.said("held_out")[0]["loss"]
     for peer in peers:
         accepted = [receipt for receipt in peer.said("receipt") if receipt["accepted"]]
         assert accepted
@@ -42,7 +42,7 @@ def assert_one_training(coordinator: Member, *peers: Member) -> None:
 
 
 def test_fedavg_peers_take_as_many_local_steps_as_they_manage(tmp_path: Path):
-    swarm = Swarm(tmp_path, target_samples=800)
+    swarm = Swarm(tmp_path, target_samples=600)
     swarm.recipe = swarm.recipe.model_copy(update={"strategy": Choice(name="fedavg")})
     try:
         coordinator, *peers = learn_together(swarm)
