@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.rehearsals import ROUND_S, make_plan
+from trainer import catalogue
 from trainer.__main__ import main
+from trainer.recipe import Choice
 from trainer.simulator.clocks import Error
 from trainer.simulator.links import KINDS, Link, exchange_s
 from trainer.simulator.plan import Plan
@@ -176,7 +178,16 @@ def test_a_recipe_needs_its_files_and_no_other_ones(plan, tmp_path, capsys):
     assert "is not a recipe: collaboration" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["loop", "ending", "catchup", "coordinator", "tally", "history"])
+@pytest.mark.parametrize("name", sorted(catalogue.plugins("strategies")))
+def test_every_strategy_learns_in_a_rehearsal_with_people_who_come_and_go(name, plan):
+    recipe = plan.recipe.model_copy(update={"strategy": Choice(name=name)})
+    figures = Rehearsal(replace(plan, recipe=recipe, leaves_per_minute=1.0)).run()
+    assert figures["reached"] and figures["stuck"] == figures["not_ended"] == []
+    assert figures["last_loss"] < figures["first_loss"] - 0.3
+    assert balanced(figures["samples"])
+
+
+@pytest.mark.parametrize("name", ["loop", "timing", "ending", "catchup", "coordinator", "tally"])
 def test_the_round_loop_tells_the_time_by_the_swarms_clock_alone(name):
     """Else a rehearsal would wait for real seconds, and no simulated one would pass."""
     assert "import time" not in (ROOT / "trainer" / "engine" / f"{name}.py").read_text()

@@ -35,10 +35,10 @@ class Ending:
     def run(self, view: View) -> None:
         """One attempt to end the round with those who are in it."""
         loop = self._loop
-        loop.tally.arrive(loop.round_age(view))
+        loop.tally.arrive(loop.timing.round_age(view))
         offer = loop.learner.offer()
         if offer is None:
-            loop.release("the gradient was not finite")
+            loop.release("what it had learned was not finite")
             return
         group = expected_group(view, loop.learner.round)
         note = self._note(offer)
@@ -167,7 +167,7 @@ class Ending:
 
     def _go_on(self, verdict: Verdict) -> None:
         loop = self._loop
-        loop.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
+        loop.timing.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
         done = loop.start_round()
         loop.stage = Stage.TRAINING
         loop.tracker.publish()
