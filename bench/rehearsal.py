@@ -23,5 +23,7 @@ def make_plan(folder: Path, peers: int, rounds: int, **options: Any) -> Plan:
             "checkpoint_every": rounds,
         }
     )
-    recipe = recipe.model_copy(update={"round": timing})
+    falling = {"schedule": "linear", "total_rounds": rounds}  # the last rounds settle
+    optimizer = recipe.optimizer.model_copy(update=falling)
+    recipe = recipe.model_copy(update={"round": timing, "optimizer": optimizer})
     return Plan(recipe, files, peers=peers, rounds=rounds, **options)

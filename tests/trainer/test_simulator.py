@@ -150,7 +150,8 @@ def test_rounds_are_ended_by_the_target_and_not_by_the_deadline(plan, undisturbe
         ("--toy --liars nan:9", "raise --peers"),
         ("--toy --links carrier-pigeon", "choose from lan"),
         ("--toy --links 1/2", "UP/DOWN/MS"),
-        ("--toy --clocks soon", "--clocks 'soon'"),
+        ("--toy --liars clock=soon", "--liars 'clock=soon'"),
+        ("--toy --liars clock=nan", "nan is out of range"),
         ("--toy --churn -1", "--churn -1.0 makes no sense"),
         ("--toy --peers 0", "from 1 to 500"),
         ("no-such-recipe.json", "cannot be read"),
@@ -171,7 +172,7 @@ def test_a_recipe_needs_its_files_and_no_other_ones(plan, tmp_path, capsys):
     assert "is not the recipe's tokenizer.json: its SHA-256" in capsys.readouterr().err
     files = plan.files.tokenizer.parent
     words = ["simulate", str(recipe), "--files", str(files), "--peers", "3", "--rounds", "1"]
-    assert main([*words, "--speed", "8"]) == 0
+    assert main([*words, "--liars", "clock=0.5"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["reached"]
     recipe.write_text('{"format": 1}')
     assert main(["simulate", str(recipe)]) == 1
