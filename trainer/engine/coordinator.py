@@ -10,7 +10,7 @@ from typing import Any
 
 from trainer.engine import checkpoint
 from trainer.engine.learner import Learner
-from trainer.engine.loop import RoundLoop
+from trainer.engine.loop import NEARLY, RoundLoop
 from trainer.engine.tally import Tally
 from trainer.families.base import Batch
 from trainer.swarm.progress import Stage, View
@@ -55,14 +55,16 @@ class CoordinatorLoop(RoundLoop):
         time.sleep(POLL_S)
 
     def due(self, view: View, finishing: bool) -> bool:
+        """Others follow it, so one peer that says it is ready is not enough to call them all."""
         group = expected_group(view, self.learner.round)
         if not group:
             return False
         timing = self.recipe.round
         samples = view.samples + view.samples_per_s * EARLY_S
-        late = self.late_share(view)
-        ready = any(view.abreast[name].stage is Stage.READY for name in group)
-        return view.samples > 0 and (samples >= timing.target_samples or late >= 1 or ready)
+        done = max(samples / timing.target_samples, self.late_share(view))
+        ready = sum(view.abreast[name].stage is Stage.READY for name in group)
+        called = 2 * ready > len(group) or (ready > 0 and (finishing or done >= NEARLY))
+        return view.samples > 0 and (done >= 1 or called)
 
     def may_finish(self, view: View) -> bool:
         """Once the others have handed in their last round and left, or have had time for it."""
@@ -76,6 +78,9 @@ class CoordinatorLoop(RoundLoop):
         if self.learner.round % self.recipe.round.checkpoint_every == 0:
             self._save()
             self._evaluate()
+
+    def voided(self, summary: VerdictSummary) -> None:
+        self.outbox.report(RoundSeen(verdict=summary))
 
     def _evaluate(self) -> None:
         """Measures the parameters that the last round led to, and reports them under that round."""

@@ -19,7 +19,7 @@ from trainer.swarm import clock
 from trainer.swarm.peer import SwarmPeer
 from trainer.swarm.progress import Stage, Standing, View
 from trainer.swarm.tracker import expected_group
-from trainer.wire import Activity, Control, LeaveCause, Role, VerdictSummary, Wish
+from trainer.wire import Activity, Control, LeaveCause, Outcome, Role, VerdictSummary, Wish
 
 NEARLY = 0.7  # of the target or the deadline: then a peer that is ready is followed
 HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
@@ -162,6 +162,10 @@ class RoundLoop:
     # ------------------------------------------------------------ one round
     def work(self, view: View) -> None:
         """One micro-batch."""
+        if self.tally.samples >= self.recipe.round.enough_samples():
+            self.show(Activity.WAITING, "it has enough samples for this round")
+            time.sleep(IDLE_S)
+            return
         self.show(Activity.TRAINING, "" if view.peers else "training alone")
         began = time.monotonic()
         try:
@@ -193,8 +197,9 @@ class RoundLoop:
         if samples <= 0 or (view.present and not abreast) or not self._has_met(view):
             return False
         done = max(samples / self.recipe.round.target_samples, self.late_share(view))
-        follow = any(view.abreast[name].stage is Stage.READY for name in abreast)
-        return done >= 1 or (done >= NEARLY and follow) or (finishing and self.tally.tokens > 0)
+        ready = {name for name in abreast if view.abreast[name].stage is Stage.READY}
+        called = bool(ready & self.peer.coordinators) or (done >= NEARLY and bool(ready))
+        return done >= 1 or called or (finishing and self.tally.tokens > 0)
 
     def _has_met(self, view: View) -> bool:
         """Whether we are past the first moments, in which others may be there and not yet seen."""
@@ -214,9 +219,17 @@ class RoundLoop:
         return done
 
     def ended(self, summary: VerdictSummary, done: Tally) -> None:
-        """A round was applied, in which we had gathered `done`."""
-        if done.tokens:
-            self.outbox.report(done.accepted(summary))
+        """A round ended, in which we had gathered `done`."""
+        if not done.tokens:
+            return
+        own = [one.reason for one in summary.refused if one.peer == self.peer.peer_id]
+        refusal = f"this device's offer {own[0]}" if own else ""
+        if summary.outcome is Outcome.UNDONE:
+            refusal = summary.reason
+        self.outbox.report(done.receipt(summary, refusal))
+
+    def voided(self, summary: VerdictSummary) -> None:
+        """An attempt in which an offer was refused came to nothing, and is repeated."""
 
     def release(self, reason: str) -> None:
         """Drops what was gathered, and says so."""

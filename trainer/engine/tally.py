@@ -27,31 +27,25 @@ class Tally:
         self.loss_sum += loss
         self.compute_s += seconds
 
-    def accepted(self, summary: VerdictSummary) -> Receipt:
+    def receipt(self, summary: VerdictSummary, refusal: str = "") -> Receipt:
         return Receipt(
             round=summary.round,
             samples=self.samples,
             tokens=self.tokens,
-            accepted=True,
+            accepted=not refusal,
+            reason=refusal[:300],
             compute_s=self.compute_s,
             verdict=summary,
         )
 
     def released(self, round_number: int, reason: str) -> Receipt:
         """For work that no average will contain."""
-        return Receipt(
+        summary = VerdictSummary(
             round=round_number,
-            samples=self.samples,
-            tokens=self.tokens,
-            accepted=False,
+            outcome=Outcome.FAILED,
+            members=0,
+            samples=0,
+            tokens=0,
             reason=reason[:300],
-            compute_s=self.compute_s,
-            verdict=VerdictSummary(
-                round=round_number,
-                outcome=Outcome.FAILED,
-                members=0,
-                samples=0,
-                tokens=0,
-                reason=reason[:300],
-            ),
         )
+        return self.receipt(summary, reason)

@@ -18,17 +18,21 @@ from hivemind.averaging.control import AveragingStage, StepControl
 from hivemind.averaging.group_info import GroupInfo
 from hivemind.averaging.load_balancing import load_balance_peers
 from hivemind.dht import DHT
-from hivemind.p2p import P2PContext, PeerID
+from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MPFuture
 from hivemind.utils.asyncio import as_aiter, azip, enter_asynchronously
 
 from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
+from trainer.swarm.codec import Codec
 from trainer.swarm.download import StateDownload
+from trainer.swarm.judgement import Judgement, Limits, judge
 from trainer.swarm.linger import until_closed
+from trainer.swarm.reducer import Entry
 from trainer.swarm.reduction import CheckedRunner
-from trainer.swarm.verdict import Note, Verdict, read_notes
+from trainer.swarm.report import sum_up
+from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Activity, Outcome
 
 GROUP_BITS = 16
@@ -47,12 +51,14 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         *,
         swarm_id: str,
         timing: Round,
+        limits: Limits,
+        coordinators: frozenset[str],
         client_mode: bool,
         state_source: Callable[[], tuple[dict[str, int], list[torch.Tensor]]],
     ) -> None:
         pace.install()
         self._serving = multiprocessing.Value("i", 0)
-        self.timing = timing
+        self.timing, self.limits, self.coordinators = timing, limits, coordinators
         self.install_state(state_source)
         silence_s = min(SILENCE_S, timing.averaging_s / 3)
         with orphans.children_end_with_us():
@@ -65,13 +71,14 @@ class RoundAverager(StateDownload, DecentralizedAverager):
                 request_timeout=timing.matchmaking_s * 0.4,
                 allreduce_timeout=timing.averaging_s,
                 next_chunk_timeout=silence_s,
+                compression=Codec(timing.codec),
                 client_mode=client_mode,
             )
             self.start()  # not run_in_background: that makes this process deaf to Ctrl-C
             self.wait_until_ready(timeout=60)
 
     def run_round(
-        self, offer: Sequence[torch.Tensor], weight: float, note: Note, size: int, watch: Watch
+        self, offer: Sequence[torch.Tensor], note: Note, size: int, watch: Watch
     ) -> tuple[Verdict, list[torch.Tensor]]:
         """Offers `offer`, waits for the group of `size` peers (or `matchmaking_s` for as many as
         come) and averages. The second result is the mean, to be used only if the verdict applies.
@@ -86,7 +93,7 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         self._ask("_prepare", bits=bits, size=size if size > 1 else None)
         control = self.step(
             gather=note.model_dump(mode="json"),
-            weight=weight,
+            weight=note.weight,
             scheduled_time=clock.now() + self.timing.matchmaking_s,
             timeout=self.timing.matchmaking_s + SPARE_S,
             allow_retries=False,
@@ -96,21 +103,9 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         duration_s = time.monotonic() - began
         if isinstance(report, str):
             return Verdict(note.round, Outcome.FAILED, {}, reason=report, duration_s=duration_s), []
-        try:
-            notes = read_notes(report.pop("gathered"), note.round)
-        except ValueError as error:
-            reason = str(error)
-            return Verdict(note.round, Outcome.FAILED, {}, reason=reason, duration_s=duration_s), []
-        partial = report["failed_parts"] > 0
         with self.get_tensors() as mine:
             mean = [tensor.clone() for tensor in mine]
-        return Verdict(
-            note.round,
-            Outcome.PARTIAL if partial else Outcome.CLEAN,
-            notes,
-            duration_s=duration_s,
-            **report,
-        ), mean
+        return Verdict(note.round, duration_s=duration_s, **report), mean
 
     def _await(self, control: StepControl, watch: Watch) -> dict[str, Any] | str:
         """The report of `_aggregate_with_group`, or why there is none."""
@@ -176,13 +171,19 @@ class RoundAverager(StateDownload, DecentralizedAverager):
     async def _aggregate_with_group(
         self, group_info: GroupInfo, min_vector_size: int, **options: Any
     ) -> dict[str, Any]:
-        """Runs in the averaging process; returns who was there and what failed."""
+        """Runs in the averaging process; returns the fields of a `Verdict`."""
         contents = [self.serializer.loads(item) for item in group_info.gathered]
         shares = [0.0 if mode == 1 else speed for speed, mode, _ in contents]
         fractions = await asyncio.get_running_loop().run_in_executor(
             None, load_balance_peers, self.total_size, shares, min_vector_size
         )
+        names = [str(peer) for peer in group_info.peer_ids]
+        notes = [self.serializer.loads(content) for _, _, content in contents]
+        gathered = dict(zip(names, notes, strict=True))
+        own_round = gathered[str(self.peer_id)]["round"]
+        judgement = judge(gathered, own_round, self.limits, self.coordinators)
         runner = CheckedRunner(
+            entries=_entries(judgement, names),
             p2p=self._p2p,
             servicer_type=type(self),
             prefix=self.prefix,
@@ -196,20 +197,43 @@ class RoundAverager(StateDownload, DecentralizedAverager):
             self._running_groups[group_info.group_id].set_result(runner)
             async for tensor, average in azip(as_aiter(*tensors), runner):
                 tensor.copy_(average)
-        return self._report(runner, group_info, [item for _, _, item in contents])
+        return _report(runner, judgement, names)
 
-    def _report(
-        self, runner: CheckedRunner, group: GroupInfo, notes: Sequence[bytes]
-    ) -> dict[str, Any]:
-        lost: set[PeerID] = runner.failed_reducers | runner.banned_senders
-        return {
-            "gathered": {
-                str(peer): self.serializer.loads(content)
-                for peer, content in zip(group.peer_ids, notes, strict=True)
-            },
-            "lost": tuple(sorted(str(peer) for peer in lost)),
-            "reason": runner.problem and f"a member was lost while averaging ({runner.problem})",
-            "failed_parts": runner.tensor_part_container.failed_size,
-            "bytes_in": runner.traffic.bytes_in,
-            "bytes_out": runner.traffic.bytes_out,
-        }
+
+def _entries(judgement: Judgement, names: Sequence[str]) -> list[Entry]:
+    """By the notes alone: what a sender says with its parts does not count."""
+    weights = judgement.weights()
+    total = sum(weights.values()) or 1.0
+    return [
+        Entry(weights[name] / total, judgement.notes[name].norm)
+        if name in weights
+        else Entry(0.0, 0.0)
+        for name in names
+    ]
+
+
+def _report(runner: CheckedRunner, judgement: Judgement, names: Sequence[str]) -> dict[str, Any]:
+    """A refusal that came too late for some part makes the whole average unusable."""
+    reports = list(runner.reports.values())
+    silent, refused, moved = sum_up(reports, names, judgement.weights())
+    lost = silent | {str(peer) for peer in runner.failed_reducers}
+    own = str(runner.peer_id)
+    outcome, reason = Outcome.CLEAN, ""
+    if runner.refused:
+        refused[own] = runner.refused
+        outcome, reason = Outcome.FAILED, f"this device's offer {runner.refused}"
+    elif moved:
+        outcome, reason = Outcome.FAILED, "an offer turned out to be unusable while averaging"
+    elif runner.tensor_part_container.failed_size > 0:
+        outcome = Outcome.PARTIAL
+        reason = f"a member was lost while averaging ({runner.problem})"
+    return {
+        "outcome": outcome,
+        "reason": reason,
+        "notes": {n: note.model_copy(update={"seen": {}}) for n, note in judgement.notes.items()},
+        "lost": tuple(sorted(lost)),
+        "refused": refused if outcome is Outcome.FAILED else {**refused, **judgement.refused},
+        "failed_parts": runner.tensor_part_container.failed_size,
+        "bytes_in": runner.traffic.bytes_in,
+        "bytes_out": runner.traffic.bytes_out,
+    }

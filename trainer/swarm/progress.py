@@ -10,13 +10,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from trainer.recipe import Round
 from trainer.wire import Count, Message, Role
 
 EXPIRES_S = 15.0
 MOST_AHEAD = 2000  # rounds that a single other peer may be ahead and still be believed
-MOST_OVERFILL = 100  # target batches that one peer may hold and still be believed
+SPARE_S = 2.0  # that a record may be on its way
 
 
 class Stage(StrEnum):
@@ -44,6 +45,11 @@ class Standing(Message):
         age = min(max(now - self.at, 0.0), EXPIRES_S)
         return self.samples + (self.samples_per_s * min(age, 5.0) if going else 0.0)
 
+    def most_samples(self, until: float, timing: Round) -> int:
+        """What it can offer by then: what it showed, twice what its rate adds, and a bit."""
+        added = 2 * self.samples_per_s * (max(until - self.at, 0.0) + SPARE_S)
+        return min(int(self.samples + added + timing.target_samples / 4), timing.most_samples())
+
 
 @dataclass(frozen=True)
 class View:
@@ -67,11 +73,21 @@ class View:
         return min((standing.started for standing in self.abreast.values()), default=None)
 
 
-def believable(standing: Standing, target_samples: int, now: float) -> bool:
-    return (
-        now - EXPIRES_S - 5 <= standing.at <= now + 5
-        and standing.samples <= max(target_samples, 10_000) * MOST_OVERFILL
-    )
+def credible(value: object, timing: Round, now: float) -> Standing | None:
+    """A record as far as it can be true; None when it is malformed or cannot be.
+
+    Nobody holds more than `most_samples`, and nobody fills a target batch in less than a second.
+    """
+    try:
+        standing = Standing.model_validate(value)
+    except ValidationError:
+        return None
+    if not now - EXPIRES_S - 5 <= standing.at <= now + 5:
+        return None
+    if standing.samples > timing.most_samples():
+        return None
+    fastest = min(standing.samples_per_s, float(timing.target_samples))
+    return standing.model_copy(update={"samples_per_s": fastest})
 
 
 def look(

@@ -15,11 +15,12 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from hivemind.dht import DHT
-from pydantic import ValidationError
 
+from trainer.recipe import Round
 from trainer.swarm import clock, identity
-from trainer.swarm.progress import EXPIRES_S, Stage, Standing, View, believable, look
+from trainer.swarm.progress import EXPIRES_S, Stage, Standing, View, credible, look
 from trainer.swarm.reping import answers, reping
+from trainer.swarm.verdict import MOST_WITNESSED, short
 from trainer.wire import Role
 
 STORE_EVERY_S = 1.0
@@ -47,14 +48,14 @@ class Tracker:
         *,
         swarm_id: str,
         owner: str,
-        target_samples: int,
+        timing: Round,
         addresses: Collection[str],
         coordinators: Collection[str],
         standing: Callable[[], Standing],
     ) -> None:
         self._dht, self._key = dht, f"{swarm_id}.progress"
         self._subkey = f"[owner:{owner}]".encode()
-        self._target = target_samples
+        self._timing = timing
         self._addresses, self.coordinators = tuple(addresses), frozenset(coordinators)
         self._make = standing
         self._names: dict[bytes, str] = {self._subkey: ""}
@@ -79,6 +80,21 @@ class Tracker:
         with self._lock:
             live = {n: s for n, s in self._standings.items() if now - s.at <= EXPIRES_S}
         return look(live, self._make().round, self.coordinators, now)
+
+    def seen(self, round_number: int) -> dict[str, int]:
+        """The most samples that peers of this round can offer at the next average, by `short`.
+
+        Of the largest when there are too many: those weigh most.
+        """
+        until = clock.now() + self._timing.matchmaking_s
+        with self._lock:
+            most = {
+                short(name): standing.most_samples(until, self._timing)
+                for name, standing in self._standings.items()
+                if standing.round == round_number and name not in self.coordinators
+            }
+        largest = sorted(most, key=lambda name: most[name], reverse=True)[:MOST_WITNESSED]
+        return {name: most[name] for name in largest}
 
     def publish(self) -> None:
         """Soon, instead of at the next turn: something changed that others wait for."""
@@ -172,8 +188,8 @@ class Tracker:
         entries = found.value if found is not None and isinstance(found.value, dict) else {}
         for subkey, entry in entries.items():
             name = self._name_of(subkey)
-            standing = _standing_in(entry.value)
-            if name and standing is not None and believable(standing, self._target, now):
+            standing = credible(entry.value, self._timing, now)
+            if name and standing is not None:
                 standings[name] = standing
         with self._lock:
             for name, assumed in list(self._assumed.items()):
@@ -217,13 +233,6 @@ class Tracker:
             act()
         except Exception as error:  # the next turn tries again; training goes on meanwhile
             log.info("Could not %s: %r", what, error)
-
-
-def _standing_in(value: Any) -> Standing | None:
-    try:
-        return Standing.model_validate(value)
-    except ValidationError:
-        return None
 
 
 def expected_group(view: View, round_number: int) -> set[str]:
