@@ -116,11 +116,19 @@ def _overweight(
             f"claimed {note.samples:,} samples, and nobody can have more than "
             f"{limits.most_samples:,} in a round"
         )
-    others = {other: n for other, n in notes.items() if other != name}
-    seen = agreed(others, known, lambda n: n.seen.get(short(name)))
+    seen = _seen(name, notes, known)
     if seen is not None and note.samples > seen:
         return f"claimed {note.samples:,} samples, and at most {seen:,.0f} were seen of it"
     return ""
+
+
+def _seen(name: str, notes: Mapping[str, Note], known: Collection[str]) -> float | None:
+    """By the coordinator, else by most of the others; None when too few have seen its records."""
+    others = {other: n for other, n in notes.items() if other != name}
+    witnesses = {other: n for other, n in others.items() if short(name) in n.seen}
+    if witnesses.keys() & set(known) or 2 * len(witnesses) > len(others):
+        return agreed(witnesses, known, lambda n: n.seen[short(name)])
+    return None
 
 
 def _too_dense(
