@@ -74,8 +74,8 @@ def test_what_is_not_finite_is_neither_sent_nor_taken(name: str, bad: float):
 @pytest.mark.parametrize(
     ("form", "length", "size", "complaint"),
     [
-        ("float32", 8, [2], "instead of fp16"),
-        ("fp32", 8, [2], "instead of fp16"),
+        ("float32", 8, [2], "encoded in another way"),
+        ("fp32", 8, [2], "encoded in another way"),
         ("fp16", 6, [2**31 - 1], "does not match"),
         ("fp16", 5, [2], "does not match"),
         ("fp16", 0, [0], "does not match"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from trainer.swarm.codec import Fault
 from trainer.swarm.judgement import Judgement, Limits, agreed, judge
 from trainer.swarm.report import Failure, ReducerReport, sum_up
 from trainer.swarm.verdict import Note
@@ -122,8 +123,8 @@ def test_what_all_agree_on_is_the_coordinators_figure_or_the_middle_one():
 
 def test_reducers_reports_say_who_went_silent_who_was_refused_and_whether_it_moved_anything():
     names, weights = ["A", "B", "X"], {"A": 1.0, "B": 1.0, "X": 1.0}
-    refused = ReducerReport(failed={2: Failure(parts=0, reason="was not finite")})
-    late = ReducerReport(failed={2: Failure(parts=3, reason="was not finite")})
+    refused = ReducerReport(failed={2: Failure(parts=0, fault=Fault.NOT_FINITE)})
+    late = ReducerReport(failed={2: Failure(parts=3, fault=Fault.NOT_FINITE)})
     silent = ReducerReport(failed={1: Failure(parts=2)})
     why = {"X": "was not finite"}
     assert sum_up([refused, refused], names, weights) == (set(), why, False)

@@ -74,7 +74,7 @@ class Ending:
         """Applies a clean verdict of a group that speaks for the swarm; else goes back."""
         loop = self._loop
         me, known = loop.peer.peer_id, loop.peer.coordinators
-        verdict, mean = loop.averager.run_round(offer.tensors, note, len(group) + 1, self._watch)
+        verdict, mean = loop.averager.run_round(offer.tensors, note, group, self._watch)
         if not verdict.applies:
             self._fail(verdict, group)
         elif not counts(verdict.notes, group | {me}, known):

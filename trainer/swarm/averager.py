@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
 
@@ -58,6 +58,7 @@ class RoundAverager(StateDownload, DecentralizedAverager):
     ) -> None:
         pace.install()
         self._serving = multiprocessing.Value("i", 0)
+        self._expected: set[str] = set()
         self.timing, self.limits, self.coordinators = timing, limits, coordinators
         self.install_state(state_source)
         silence_s = min(SILENCE_S, timing.averaging_s / 3)
@@ -78,10 +79,10 @@ class RoundAverager(StateDownload, DecentralizedAverager):
             self.wait_until_ready(timeout=60)
 
     def run_round(
-        self, offer: Sequence[torch.Tensor], note: Note, size: int, watch: Watch
+        self, offer: Sequence[torch.Tensor], note: Note, others: Collection[str], watch: Watch
     ) -> tuple[Verdict, list[torch.Tensor]]:
-        """Offers `offer`, waits for the group of `size` peers (or `matchmaking_s` for as many as
-        come) and averages. The second result is the mean, to be used only if the verdict applies.
+        """Offers `offer`, waits for these `others` (or `matchmaking_s` for as many as come) and
+        averages. The second result is the mean, to be used only if the verdict applies.
 
         `watch` is told the activity several times a second; False from it cancels the round.
         """
@@ -90,7 +91,7 @@ class RoundAverager(StateDownload, DecentralizedAverager):
             for target, source in zip(mine, offer, strict=True):
                 target.copy_(source)
         bits = format(note.round % 2**GROUP_BITS, f"0{GROUP_BITS}b")
-        self._ask("_prepare", bits=bits, size=size if size > 1 else None)
+        self._ask("_prepare", bits=bits, others=tuple(others))
         control = self.step(
             gather=note.model_dump(mode="json"),
             weight=note.weight,
@@ -144,15 +145,21 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         self._outer_pipe.send((method, [], dict(future=future, **arguments)))
         return future.result(timeout=30)
 
-    async def _prepare(self, future: MPFuture, bits: str, size: int | None) -> None:
+    async def _prepare(self, future: MPFuture, bits: str, others: Collection[str]) -> None:
         """Only peers with the same bits meet: those of the same round."""
         self._matchmaking.group_key_manager.group_bits = bits
-        self._matchmaking.target_group_size = size
+        self._expected = set(others)
+        self._matchmaking.target_group_size = len(others) + 1 if others else None
         future.set_result(None)
 
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
+        """Somebody who was not expected takes nobody's place in the group."""
+        name, matchmaking = str(context.remote_id), self._matchmaking
+        if name not in self._expected and matchmaking.target_group_size is not None:
+            self._expected.add(name)
+            matchmaking.target_group_size += 1
         async for message in until_closed(super().rpc_join_group(request, context)):
             yield message
 
@@ -220,8 +227,8 @@ def _report(runner: CheckedRunner, judgement: Judgement, names: Sequence[str]) -
     own = str(runner.peer_id)
     outcome, reason = Outcome.CLEAN, ""
     if runner.refused:
-        refused[own] = runner.refused
-        outcome, reason = Outcome.FAILED, f"this device's offer {runner.refused}"
+        refused[own] = runner.refused.value
+        outcome, reason = Outcome.FAILED, f"this device's offer {runner.refused.value}"
     elif moved:
         outcome, reason = Outcome.FAILED, "an offer turned out to be unusable while averaging"
     elif runner.tensor_part_container.failed_size > 0:

@@ -8,6 +8,7 @@ fp32 (Adam's second moment is 0 in fp16); they do not come through here.
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,22 @@ FORMS = {"fp32": ("fp32",), "fp16": ("fp16",), "int8": ("int8", "fp16")}
 BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1.0 + 4 / BLOCK}
 
 
+class Fault(StrEnum):
+    """What can be wrong with a part, as a predicate of its offer."""
+
+    NOT_FINITE = "was not finite"
+    SHAPE = "had another shape"
+    LENGTH = "had a part whose length does not match its shape"
+    CODEC = "was encoded in another way than the recipe says"
+    NORM = "was longer than its declared norm"
+
+
 class Unusable(ValueError):
-    """A part that must not enter an average; says why, as a predicate of its offer."""
+    """A part that must not enter an average."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.value)
+        self.fault = fault
 
 
 class Codec(CompressionBase):
@@ -47,7 +62,7 @@ class Codec(CompressionBase):
         """Raises Unusable when a value is not finite."""
         flat = tensor.detach().reshape(-1).float()
         if not bool(torch.isfinite(flat).all()):
-            raise Unusable("was not finite")
+            raise Unusable(Fault.NOT_FINITE)
         form, content = self.name, None
         if form == "int8":
             content = _to_int8(flat)
@@ -61,12 +76,12 @@ class Codec(CompressionBase):
         form, content = serialized_tensor.dtype, serialized_tensor.buffer
         shape = torch.Size(serialized_tensor.size)
         if form not in FORMS[self.name]:
-            raise Unusable(f"was encoded as {form[:20]!r} instead of {self.name}")
+            raise Unusable(Fault.CODEC)
         if len(content) != _size(form, shape.numel()):
-            raise Unusable("had a part whose length does not match its shape")
+            raise Unusable(Fault.LENGTH)
         flat = _READERS[form](content, shape.numel())
         if not bool(torch.isfinite(flat).all()):
-            raise Unusable("was not finite")
+            raise Unusable(Fault.NOT_FINITE)
         return flat.reshape(shape)
 
     def as_received(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -107,7 +107,7 @@ def _barred(
 def _overweight(
     name: str, note: Note, notes: Mapping[str, Note], limits: Limits, known: Collection[str]
 ) -> str:
-    if (note.weight > 0) != (note.tokens > 0) or note.weight > note.tokens:
+    if (note.weight > 0) != (note.tokens > 0) or note.weight > max(note.tokens, note.samples):
         return f"claimed a weight of {note.weight:,.0f} for {note.tokens:,} tokens"
     if note.tokens > note.samples * limits.sequence_length:
         return f"claimed {note.tokens:,} tokens in {note.samples:,} samples"

@@ -15,7 +15,7 @@ import torch
 from hivemind.averaging.partition import TensorPartReducer
 from hivemind.proto import runtime_pb2
 
-from trainer.swarm.codec import Codec, Unusable
+from trainer.swarm.codec import Codec, Fault, Unusable
 
 LONGER = 1.05  # than declared, by which an offer may be because of its encoding
 
@@ -52,13 +52,13 @@ class CheckedReducer(TensorPartReducer):
         """Raises Unusable, or BannedException for a sender that was banned meanwhile."""
         entry = self._entries[sender_index]
         if tensor_part.shape != self.part_shapes[part_index]:
-            raise Unusable("had another shape")
+            raise Unusable(Fault.SHAPE)
         if not bool(torch.isfinite(tensor_part).all()):
-            raise Unusable("was not finite")
+            raise Unusable(Fault.NOT_FINITE)
         if entry.share > 0:
             self._squares[sender_index] += float(tensor_part.double().square().sum())
             if math.sqrt(self._squares[sender_index]) > entry.norm * LONGER:
-                raise Unusable("was longer than its declared norm")
+                raise Unusable(Fault.NORM)
         average: Average = await super().accumulate_part(
             sender_index, part_index, tensor_part, entry.share
         )

@@ -20,7 +20,7 @@ from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils.asyncio import aiter_with_timeout, amap_in_executor, attach_event_on_finished
 
-from trainer.swarm.codec import Codec, Unusable
+from trainer.swarm.codec import Codec, Fault, Unusable
 from trainer.swarm.reducer import CheckedReducer, Entry
 from trainer.swarm.report import Failure, ReducerReport, as_message, read_report
 
@@ -44,7 +44,8 @@ class CheckedRunner(AllReduceRunner):
         self.traffic = Traffic()
         self.codec = compression
         self.failed_reducers: set[PeerID] = set()
-        self.problem = self.refused = ""
+        self.problem = ""
+        self.refused: Fault | None = None
         self.reports: dict[PeerID, ReducerReport] = {}
         self._failed: dict[int, Failure] = {}
         self._report: ReducerReport | None = None
@@ -128,7 +129,8 @@ class CheckedRunner(AllReduceRunner):
 
         Whatever a refused sender still sends is read and dropped: then it reads why.
         """
-        part_index, why = 0, ""
+        part_index = 0
+        why: Fault | None = None
         try:
             async for part in amap_in_executor(
                 self._read_part,
@@ -149,7 +151,7 @@ class CheckedRunner(AllReduceRunner):
                     break
                 except Unusable as error:
                     await self._refuse(sender_index, error)
-                    why = str(error)
+                    why = error.fault
                     continue
                 part_index += 1
                 self.traffic.bytes_out += len(average.message.buffer)
@@ -165,19 +167,18 @@ class CheckedRunner(AllReduceRunner):
                 await self._ban_sender(self.sender_peer_ids[sender_index])
 
     async def _refuse(self, sender_index: int, error: Unusable) -> None:
-        self._failed.setdefault(sender_index, self._failure(sender_index, str(error)))
+        self._failed.setdefault(sender_index, self._failure(sender_index, error.fault))
         await self._ban_sender(self.sender_peer_ids[sender_index])
 
     async def _ban_sender(self, peer_id: PeerID) -> None:
         index = self.sender_peer_ids.index(peer_id)
         if not self.tensor_part_reducer.finished.is_set():
-            self._failed.setdefault(index, self._failure(index, ""))
+            self._failed.setdefault(index, self._failure(index, None))
         await super()._ban_sender(peer_id)
 
-    def _failure(self, sender_index: int, reason: str) -> Failure:
-        return Failure(
-            parts=self.tensor_part_reducer.num_parts_received[sender_index], reason=reason[:300]
-        )
+    def _failure(self, sender_index: int, fault: Fault | None) -> Failure:
+        received = self.tensor_part_reducer.num_parts_received
+        return Failure(parts=received[sender_index], fault=fault)
 
     def _own_report(self) -> ReducerReport:
         """Fixed at the first call, which comes right after our last part is done."""

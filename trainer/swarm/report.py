@@ -12,24 +12,24 @@ from typing import Annotated
 from hivemind.proto import averaging_pb2, runtime_pb2
 from pydantic import Field
 
-from trainer.wire import Count, Line, Message
+from trainer.swarm.codec import Fault
+from trainer.wire import Count, Message
 
 FORM = "report"  # where a part names its codec
-SILENT = ""
 
 
 class Failure(Message):
-    """`parts` of that sender entered averages before; `reason` is empty when it went silent."""
+    """`parts` of that sender entered averages before; without a `fault` it went silent."""
 
     parts: Count
-    reason: Line = SILENT
+    fault: Fault | None = None
 
 
 class ReducerReport(Message):
     """`failed` by the sender's place in the group; `yours` is why the receiver was refused."""
 
     failed: dict[Annotated[int, Field(ge=0)], Failure] = Field({}, max_length=1024)
-    yours: Line = ""
+    yours: Fault | None = None
 
 
 def as_message(report: ReducerReport) -> averaging_pb2.AveragingData:
@@ -55,8 +55,8 @@ def sum_up(
     refused: dict[str, str] = {}
     for report in reports:
         for place, failure in sorted(report.failed.items()):
-            if place < len(names) and failure.reason:
-                refused.setdefault(names[place], failure.reason)
+            if place < len(names) and failure.fault:
+                refused.setdefault(names[place], failure.fault.value)
             elif place < len(names):
                 silent.add(names[place])
     untouched = {
