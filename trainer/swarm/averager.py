@@ -157,7 +157,8 @@ class RoundAverager(StateDownload, DecentralizedAverager):
     ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
         """Somebody who was not expected takes nobody's place in the group."""
         name, matchmaking = str(context.remote_id), self._matchmaking
-        if name not in self._expected and matchmaking.target_group_size is not None:
+        same_round = request.group_key == matchmaking.group_key_manager.current_key
+        if same_round and name not in self._expected and matchmaking.target_group_size:
             self._expected.add(name)
             matchmaking.target_group_size += 1
         async for message in until_closed(super().rpc_join_group(request, context)):
