@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
 import torch
 
 from trainer.engine.ending import Ending
@@ -23,18 +24,14 @@ def tell(lies: dict[str, Any]) -> None:
 
 
 def send_nan(_: Any) -> None:
+    """Past every check of its own: in the parts for others, not in those it averages."""
+
     class Nan(Codec):
         def compress(self, tensor, info=None, allow_inplace=False):
-            message = super().compress(torch.zeros_like(tensor))
-            message.dtype = "fp32"
-            message.buffer = torch.full(tensor.shape, float("nan")).numpy().tobytes()
+            message = super().compress(tensor)
+            if info is not None and message.dtype == "fp16":
+                message.buffer = b"\0\0" + np.full(tensor.numel(), np.nan, "<f2").tobytes()
             return message
-
-        def as_received(self, tensor):
-            return tensor
-
-        def extract(self, message):
-            return super().extract(message) if message.dtype == self.name else torch.zeros(1)
 
     averager.Codec = Nan
 

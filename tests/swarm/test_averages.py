@@ -131,38 +131,43 @@ def test_d01_an_empty_offer_gets_the_average_and_all_empty_ones_change_nothing(m
     assert not any(tensor.any() for tensor in results[0][1])
 
 
-class FromTheStart(Codec):
-    """Sends parts that are not finite."""
+class Liar(Codec):
+    """Departs from the truth in what it sends, not in what it averages for others."""
 
     def compress(self, tensor, info=None, allow_inplace=False):
+        return super().compress(tensor) if info is None else self.lie(tensor, info)
+
+    def lie(self, tensor, info):
+        raise NotImplementedError
+
+
+class FromTheStart(Liar):
+    """Parts that are not finite."""
+
+    def lie(self, tensor, info):
         message = super().compress(tensor)
         message.buffer = (tensor.detach().float() * float("nan")).numpy().tobytes()
         return message
 
-    def as_received(self, tensor):
-        return tensor
-
 
 class Late(FromTheStart):
-    """Only the last tensor's."""
+    """Only those of the last tensor."""
 
-    def compress(self, tensor, info=None, allow_inplace=False):
-        whole = info is None or info.descriptor.size != torch.Size(SHAPES[-1])
-        return Codec.compress(self, tensor) if whole else super().compress(tensor)
-
-
-class AnotherShape(FromTheStart):
-    def compress(self, tensor, info=None, allow_inplace=False):
-        if info is None:
-            return Codec.compress(self, tensor)
-        return Codec.compress(self, torch.cat([tensor, torch.zeros(1)]))
+    def lie(self, tensor, info):
+        last = torch.Size(info.descriptor.size) == torch.Size(SHAPES[-1])
+        return super().lie(tensor, info) if last else super().compress(tensor)
 
 
-class Longer(FromTheStart):
-    """Parts a thousand times as long as its note says."""
+class AnotherShape(Liar):
+    def lie(self, tensor, info):
+        return super().compress(torch.cat([tensor, torch.zeros(1)]))
 
-    def compress(self, tensor, info=None, allow_inplace=False):
-        return Codec.compress(self, tensor if info is None else tensor * 1000)
+
+class Longer(Liar):
+    """A thousand times as long as its note says."""
+
+    def lie(self, tensor, info):
+        return super().compress(tensor * 1000)
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,13 @@ class Ending:
 
     def _fail(self, verdict: Verdict, group: set[str]) -> None:
         loop = self._loop
-        if verdict.refused:
-            self._void(verdict)
-        elif verdict.outcome is Outcome.PARTIAL:
+        for name in verdict.struck:
+            self._history.bar(short(name), verdict.refused[name], verdict.round)
+        if verdict.outcome is Outcome.PARTIAL:
             loop.tally.lost += verdict.lost
             self._repeat(verdict.reason, verdict.lost)
+        elif verdict.refused:
+            self._void(verdict)
         else:
             self._repeat(verdict.reason)
             loop.tracker.forget_the_silent(group)
@@ -104,9 +106,6 @@ class Ending:
     def _void(self, verdict: Verdict) -> None:
         """The round is repeated without those who were refused; these begin it anew."""
         loop = self._loop
-        for name, reason in verdict.refused.items():
-            if verdict.outcome is Outcome.FAILED:
-                self._history.bar(short(name), reason, verdict.round)
         why = verdict.refused.get(loop.peer.peer_id)
         if why is not None:
             loop.release(f"this device's offer {why}")
@@ -145,7 +144,7 @@ class Ending:
         if bad and good is not None:
             self._undo(verdict, int(good), bad)
             return
-        before = loop.learner.fingerprint()[-1]
+        before = verdict.notes[loop.peer.peer_id].fingerprint[-1]
         history.keep(loop.learner)
         loop.learner.accept(mean, [note.extra for note in verdict.offered])
         if bad := burst(loop.learner.fingerprint()[-1], before):

@@ -232,7 +232,7 @@ def _report(runner: CheckedRunner, judgement: Judgement, names: Sequence[str]) -
         outcome, reason = Outcome.FAILED, f"this device's offer {runner.refused.value}"
     elif moved:
         outcome, reason = Outcome.FAILED, "an offer turned out to be unusable while averaging"
-    elif runner.tensor_part_container.failed_size > 0:
+    elif runner.failed_reducers:
         outcome = Outcome.PARTIAL
         reason = f"a member was lost while averaging ({runner.problem})"
     return {
@@ -240,7 +240,8 @@ def _report(runner: CheckedRunner, judgement: Judgement, names: Sequence[str]) -
         "reason": reason,
         "notes": {n: note.model_copy(update={"seen": {}}) for n, note in judgement.notes.items()},
         "lost": tuple(sorted(lost)),
-        "refused": refused if outcome is Outcome.FAILED else {**refused, **judgement.refused},
+        "refused": {**refused, **judgement.refused},
+        "struck": tuple(sorted(refused)),
         "failed_parts": runner.tensor_part_container.failed_size,
         "bytes_in": runner.traffic.bytes_in,
         "bytes_out": runner.traffic.bytes_out,

@@ -49,13 +49,15 @@ def short(name: str) -> str:
 @dataclass(frozen=True)
 class Verdict:
     """`notes` by peer id; `lost` are members that went silent while averaging, `refused` those
-    whose offers were left out of it, and why."""
+    whose offers were left out of it, and why; `struck` are those of them that reducers found.
+    """
 
     round: int
     outcome: Outcome
     notes: dict[str, Note]
     lost: tuple[str, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
+    struck: tuple[str, ...] = ()
     failed_parts: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
