@@ -16,8 +16,6 @@ from trainer.recipe import Finish
 from trainer.wire import (
     CheckpointWritten,
     HeldOut,
-    Outcome,
-    Refusal,
     Report,
     Role,
     RoundSeen,
@@ -93,24 +91,6 @@ def test_a_round_that_failed_first_and_was_repeated_counts_as_clean(member, coll
     texts = [event.text for event in Event.objects.filter(what="round").order_by("pk")]
     assert "was not applied" in texts[0]
     assert "is done" in texts[1]
-
-
-def test_an_undone_round_is_a_warning_with_its_reason(coordinator, collaboration):
-    why = "the loss rose to 9.1, where 2.3 is usual; back to the parameters of round 7"
-    seen = verdict(8, loss=9.1).model_copy(update={"outcome": Outcome.UNDONE, "reason": why})
-    store(numbered(coordinator, RoundSeen(verdict=seen)))
-    event = Event.objects.get(what="warning")
-    assert "Round 8 was undone" in event.text and "the loss rose to 9.1" in event.text.lower()
-    assert RoundRecord.objects.get().outcome == "undone"
-
-
-def test_an_offer_that_was_left_out_is_told_without_naming_its_maker(coordinator):
-    left_out = (Refusal(peer="QmPeer", reason="claimed a weight of 1,000,000 for 10 tokens"),)
-    seen = verdict(8).model_copy(update={"refused": left_out})
-    store(numbered(coordinator, RoundSeen(verdict=seen)))
-    text = Event.objects.get(what="round").text
-    assert "1 offer was left out: it claimed a weight of 1,000,000 for 10 tokens" in text
-    assert "QmPeer" not in text + RoundRecord.objects.get().reason
 
 
 def test_members_cannot_speak_as_the_coordinator(member):
