@@ -72,14 +72,14 @@ class Group:
     def _but(self, number: int) -> set[str]:
         return {name for place, name in enumerate(self.names) if place != number}
 
-    def note(self, offer: Sequence[torch.Tensor], tokens: int, **lies: Any) -> Note:
+    def note(self, offer: Sequence[torch.Tensor], count: int, **lies: Any) -> Note:
         honest = {
             "round": self.round,
             "role": Role.PEER,
-            "samples": tokens,
-            "tokens": tokens,
-            "loss_sum": 2.0 * tokens,
-            "weight": float(tokens),
+            "samples": count,
+            "tokens": count,
+            "loss_sum": 2.0 * count,
+            "weight": float(count),
             "norm": norm_of(offer),
             "fingerprint": MARK,
         }

@@ -21,7 +21,7 @@ from hivemind.dht import DHT
 from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MPFuture
-from hivemind.utils.asyncio import as_aiter, azip, enter_asynchronously
+from hivemind.utils.asyncio import enter_asynchronously
 
 from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
@@ -203,8 +203,9 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         )
         async with enter_asynchronously(self.get_tensors()) as tensors:
             self._running_groups[group_info.group_id].set_result(runner)
-            async for tensor, average in azip(as_aiter(*tensors), runner):
-                tensor.copy_(average)
+            places = iter(tensors)
+            async for average in runner:  # to its end: the reducers' reports come last
+                next(places).copy_(average)
         return _report(runner, judgement, names)
 
 
