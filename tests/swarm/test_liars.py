@@ -62,6 +62,7 @@ def patient(tmp_path: Path) -> Iterator[Swarm]:
     made.close()
 
 
+@pytest.mark.soak
 def test_m6_a_peer_that_over_reports_its_samples_does_not_end_the_others_round(patient: Swarm):
     """It claims 10^6 from the first moment; rounds stay as full as they were without it."""
     swarm, coordinator = patient, patient.open()
@@ -99,6 +100,7 @@ def test_a_bad_step_that_slipped_through_is_undone_by_all_alike(swarm: Swarm):
         assert all(r["accepted"] for n, r in receipts.items() if n > 8)
 
 
+@pytest.mark.soak
 def test_a16_wrong_clocks_that_are_known_and_a_clock_that_jumps_cost_nothing(swarm: Swarm):
     coordinator = swarm.open()
     peers = [
