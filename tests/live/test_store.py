@@ -71,6 +71,17 @@ def test_the_coordinator_overrides_what_members_said_of_a_round(member, coordina
     assert (record.members, record.loss, record.from_coordinator) == (3, 3.5, True)
 
 
+def test_rounds_after_an_older_checkpoint_are_done_anew_and_the_page_says_so(coordinator):
+    seen = [RoundSeen(verdict=verdict(number, loss=5.0)) for number in range(4)]
+    began = coordinator.started_at.timestamp()
+    store(numbered(coordinator, *seen, at=began + 0.01))
+    store(numbered(coordinator, RoundSeen(verdict=verdict(2, loss=4.5)), first=5, at=began + 0.02))
+    records = list(RoundRecord.objects.order_by("round"))
+    assert [(one.round, one.loss) for one in records] == [(0, 5.0), (1, 5.0), (2, 4.5)]
+    assert records[2].at > records[1].at
+    assert "rounds 2 to 3 are done anew" in Event.objects.get(what="warning").text
+
+
 def test_a_round_that_failed_first_and_was_repeated_counts_as_clean(member, collaboration):
     store(numbered(member, receipt(0, outcome="partial", samples=500)))
     collaboration.refresh_from_db()

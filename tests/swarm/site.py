@@ -55,7 +55,7 @@ class Site:
 
     def start(self, *switches: str) -> None:
         self.process = self.up(*switches)
-        wait_for("ready line", lambda: self.readiness() or self.died(), 180)
+        wait_for("ready line", lambda: self.readiness() or self.died())
         assert self.process.poll() is None, self.log.read_text()
 
     def readiness(self) -> bool:
@@ -140,7 +140,7 @@ class Site:
         found = self.rows("select max(round) from live_roundrecord where from_coordinator")
         return -1 if found[0][0] is None else int(found[0][0])
 
-    def wait_for_rounds(self, number: int, timeout_s: float = 120) -> None:
+    def wait_for_rounds(self, number: int, timeout_s: float = 240) -> None:
         target = self.last_round() + number
         wait_for(f"round {target}", lambda: self.last_round() >= target, timeout_s)
 

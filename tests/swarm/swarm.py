@@ -29,7 +29,7 @@ SENTENCES = [
 ]
 
 
-def wait_for(what: str, ready: Callable[[], Any], timeout_s: float = 60.0) -> Any:
+def wait_for(what: str, ready: Callable[[], Any], timeout_s: float = 240.0) -> Any:
     """The first true value of `ready`, or a failure that says what was waited for."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
@@ -105,7 +105,7 @@ class Member:
         self.process.kill()
         self.process.wait(timeout=10)
 
-    def stop(self, timeout_s: float = 25.0) -> str:
+    def stop(self, timeout_s: float = 60.0) -> str:
         """A clean leave; what it said is its cause."""
         assert self.process is not None
         self.wish(Wish.STOP)
@@ -182,7 +182,7 @@ class Swarm:
     def open(self) -> Member:
         """Starts the coordinator and waits until newcomers can find it."""
         member = self.add("coordinator", role="coordinator")
-        wait_for("open swarm", lambda: member.said("swarm_opened"), 40)
+        wait_for("open swarm", lambda: member.said("swarm_opened"))
         return member
 
     @property

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.swarm
 def test_three_peers_and_a_coordinator_learn_together(swarm: Swarm):
     coordinator = swarm.open()
     peers = [swarm.add(name) for name in "abc"]
-    wait_for("full rounds", lambda: sum(r["members"] == 3 for r in coordinator.rounds()) >= 6, 90)
+    wait_for("full rounds", lambda: sum(r["members"] == 3 for r in coordinator.rounds()) >= 6)
 
     seen = sorted(coordinator.rounds(), key=lambda verdict: verdict["round"])
     assert [v["round"] for v in seen] == list(range(seen[0]["round"], seen[-1]["round"] + 1))
@@ -32,7 +32,8 @@ def test_three_peers_and_a_coordinator_learn_together(swarm: Swarm):
             assert sum(r[figure] for r in credited if r["accepted"]) == verdict[figure]
 
     assert coordinator.said("checkpoint")
-    assert len(coordinator.said("held_out")) >= 2
+    measured = {one["round"] for one in coordinator.said("held_out")}
+    assert measured and measured <= set(by_round)  # the site has a record to put them into
     trees = [process for member in swarm.members.values() for process in member.tree()]
     for peer in peers:
         assert peer.stop() == "stopped"
@@ -45,15 +46,14 @@ def test_three_peers_and_a_coordinator_learn_together(swarm: Swarm):
 def test_a_round_outlives_a_peer_killed_in_its_middle(swarm: Swarm):
     coordinator = swarm.open()
     a, b, victim = (swarm.add(name) for name in "abc")
-    wait_for("round of three", lambda: any(r["members"] == 3 for r in coordinator.rounds()), 60)
-    wait_for("victim at work", lambda: victim.activity() == "training", 20)
+    wait_for("round of three", lambda: any(r["members"] == 3 for r in coordinator.rounds()))
+    wait_for("victim at work", lambda: victim.activity() == "training")
     tree = victim.tree()
     assert len(tree) >= 4  # itself, the DHT, p2pd and the averager
 
     victim.kill()
     reached = coordinator.round
-    deadline_s = swarm.recipe.round.deadline_s
-    wait_for("next round", lambda: min(a.round, b.round) > reached + 1, deadline_s)
+    wait_for("next round", lambda: min(a.round, b.round) > reached + 1)
     _, alive = psutil.wait_procs(tree, timeout=10)
     assert alive == []
     later = [r for peer in (a, b) for r in peer.said("receipt") if r["round"] >= reached]
@@ -66,11 +66,11 @@ def test_a_peer_killed_while_averaging_makes_the_round_start_again(tmp_path):
     try:
         coordinator = swarm.open()
         a, victim = (swarm.add(name) for name in "ab")
-        wait_for("round of two", lambda: any(r["members"] == 2 for r in coordinator.rounds()), 90)
-        wait_for("average", lambda: victim.activity() == "averaging", 60)
+        wait_for("round of two", lambda: any(r["members"] == 2 for r in coordinator.rounds()))
+        wait_for("average", lambda: victim.activity() == "averaging")
         victim.kill()
         reached = coordinator.round
-        wait_for("next rounds", lambda: min(a.round, coordinator.round) > reached + 1, 60)
+        wait_for("next rounds", lambda: min(a.round, coordinator.round) > reached + 1)
         final = {}
         for verdict in a.rounds() + coordinator.rounds():
             assert verdict["outcome"] != "partial"
@@ -83,7 +83,7 @@ def test_a_peer_killed_while_averaging_makes_the_round_start_again(tmp_path):
 def test_a_late_peer_takes_the_state_from_the_others(swarm: Swarm):
     coordinator = swarm.open()
     first = swarm.add("first")
-    wait_for("some rounds", lambda: first.round >= 3, 60)
+    wait_for("some rounds", lambda: first.round >= 3)
     late = swarm.add("late")
     shared = wait_for("shared round", lambda: [r for r in coordinator.rounds() if r["members"] > 1])
     accepted = wait_for("credit", lambda: [r for r in late.said("receipt") if r["accepted"]])
@@ -123,7 +123,7 @@ def test_a_finished_peer_hands_in_its_last_round(swarm: Swarm):
 def test_peers_that_nobody_can_dial_train_through_the_coordinator(swarm: Swarm):
     coordinator = swarm.open()
     senders = [swarm.add(name, role="sender") for name in "ab"]
-    wait_for("rounds of two", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3, 60)
+    wait_for("rounds of two", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3)
     for sender in senders:
         assert any(receipt["accepted"] for receipt in sender.said("receipt"))
         assert sender.stop() == "stopped"

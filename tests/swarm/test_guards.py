@@ -175,3 +175,16 @@ def test_the_swarm_follows_the_sites_clock():
         [sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["40", "40", "40"]
+
+
+@pytest.mark.parametrize("jump_s", [3600.0, -28_800.0, 5.0])
+def test_a16_a_clock_that_is_set_anew_meanwhile_moves_nothing(jump_s: float):
+    check = (
+        "import time; from trainer.swarm import clock; clock.follow_site(-40.0);"
+        f"true = time.time; before = clock.now(); time.time = lambda: true() + {jump_s};"
+        "print(round(clock.now() - before), round(true() - clock.now()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["0", "40"]

@@ -83,9 +83,11 @@ class CoordinatorLoop(RoundLoop):
         self.outbox.report(RoundSeen(verdict=summary))
 
     def _evaluate(self) -> None:
-        if self._held_out:
+        """Measures the parameters that the last round led to, and reports them under that round."""
+        done = self.learner.round - 1
+        if self._held_out and done >= 0:
             loss, tokens = self.learner.evaluate(self._held_out)
-            self.outbox.report(HeldOut(round=self.learner.round, loss=loss, tokens=tokens))
+            self.outbox.report(HeldOut(round=done, loss=loss, tokens=tokens))
 
     def _save(self) -> None:
         """Skipped when this round has its checkpoint; a full disk costs only this one."""

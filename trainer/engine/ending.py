@@ -82,6 +82,7 @@ class Ending:
             self._repeat("the group did not speak for the swarm")
             loop.tracker.forget_the_silent(group - set(verdict.notes))
         elif not verdict.tokens:
+            self._history.add(verdict)  # norms that stay what they are become usual
             self._void(replace(verdict, reason="nobody had anything to average"))
         elif deviates(note, verdict.notes, known):
             loop.release("this peer's parameters had drifted from the swarm's")

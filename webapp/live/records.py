@@ -37,6 +37,28 @@ def site_time(claimed_s: float, *, earliest: datetime, now: datetime) -> datetim
     return now
 
 
+def forget_abandoned(
+    collaboration: Collaboration, witnessed: Iterable[Witnessed]
+) -> tuple[int, int] | None:
+    """Deletes rounds that are no part of the model any more; returns the first and the last.
+
+    A coordinator passes rounds in order. When it sees one done after it had seen later ones, the
+    swarm has gone back to an older checkpoint, and those are done anew. Credit for them stays.
+    """
+    applied = [one for one in witnessed if one.by_coordinator and one.verdict.outcome in APPLIED]
+    if not applied:
+        return None
+    first = min(applied, key=lambda one: one.verdict.round)
+    abandoned = collaboration.rounds.filter(
+        round__gte=first.verdict.round, from_coordinator=True, at__lt=first.at
+    )
+    rounds = sorted(abandoned.filter(outcome__in=APPLIED).values_list("round", flat=True))
+    if not rounds:
+        return None
+    abandoned.delete()
+    return rounds[0], rounds[-1]
+
+
 def record_rounds(
     collaboration: Collaboration, witnessed: Iterable[Witnessed]
 ) -> list[tuple[RoundRecord, bool]]:

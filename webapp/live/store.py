@@ -32,7 +32,14 @@ from webapp.devices.models import Session
 from webapp.live.facts import APPLIED
 from webapp.live.models import Event, RoundRecord
 from webapp.live.public import public_event, public_round
-from webapp.live.records import Witnessed, kind_of, record_rounds, site_time, story
+from webapp.live.records import (
+    Witnessed,
+    forget_abandoned,
+    kind_of,
+    record_rounds,
+    site_time,
+    story,
+)
 from webapp.live.services import Told, add_event, leave
 
 Item = tuple[UUID, Report]
@@ -111,9 +118,12 @@ def _store_rounds(
     collaboration: Collaboration, reports: list[tuple[Session, Report]], stored: Stored
 ) -> None:
     now = timezone.now()
-    changed = record_rounds(
-        collaboration, [seen for one in reports if (seen := _witnessed(*one, now))]
-    )
+    witnessed = [seen for one in reports if (seen := _witnessed(*one, now))]
+    if gone := forget_abandoned(collaboration, witnessed):
+        text = "The swarm went back to an older checkpoint: rounds {} to {} are done anew."
+        told = add_event(collaboration, Event.What.WARNING, text.format(*gone))
+        stored.news[collaboration.slug].events.append(public_event(told))
+    changed = record_rounds(collaboration, witnessed)
     measured = _keep_held_out(collaboration, reports)
     news = stored.news[collaboration.slug]
     news.rounds += [public_round(record) for record, _ in changed] + measured
