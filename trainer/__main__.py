@@ -1,4 +1,4 @@
-"""`python -m trainer run | doctor | coordinate`."""
+"""`python -m trainer run | doctor | coordinate | simulate`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
 from trainer.launcher.place import Unusable, data_folder
+from trainer.simulator.options import add_options
 
 
 def main(words: list[str] | None = None) -> int:
@@ -43,6 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     coordinate = acts.add_parser("coordinate", help="the site's own peer")
     coordinate.add_argument("--config", type=Path, required=True, help="JSON file, mode 0600")
     coordinate.set_defaults(act=_coordinate)
+    rehearse = acts.add_parser("simulate", help="rehearse a run with made-up peers")
+    add_options(rehearse)
+    rehearse.set_defaults(act=_simulate)
     return parser
 
 
@@ -79,6 +83,12 @@ def _coordinate(given: argparse.Namespace) -> int:
     log_to(None)
     doctor.check_open_files()
     return _session(seat, PlainView(f"Coordinator of {seat.slug}", None), modest=False)
+
+
+def _simulate(given: argparse.Namespace) -> int:
+    from trainer.simulator.command import simulate
+
+    return simulate(given)
 
 
 def _session(seat: Seat, view: View, *, modest: bool) -> int:

@@ -78,7 +78,18 @@ class Round(Part):
     )
     matchmaking_s: float = Field(3.0, ge=1, le=120)
     averaging_s: float = Field(60.0, ge=5, le=3600, description="Longest all-reduce.")
+    codec: Literal["fp32", "fp16", "int8"] = Field(
+        "fp16", description="How offers and averages travel; states always travel as fp32."
+    )
     checkpoint_every: int = Field(20, ge=1)
+
+    def enough_samples(self) -> int:
+        """A peer that holds so many adds no more, and waits for the others."""
+        return 2 * self.target_samples
+
+    def most_samples(self) -> int:
+        """No peer can hold more: enough, and one micro-batch. A larger claim is not believed."""
+        return 3 * self.target_samples
 
 
 class Finish(Part):

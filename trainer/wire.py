@@ -72,6 +72,13 @@ class Progress(Message):
     reason: Line = ""
 
 
+class Refusal(Message):
+    """An offer that was left out of an average. `reason` goes on after "its offer"."""
+
+    peer: Line
+    reason: Line
+
+
 class VerdictSummary(Message):
     """What one round made of its offers, as every member saw it.
 
@@ -89,6 +96,7 @@ class VerdictSummary(Message):
     bytes_in: Count = 0
     bytes_out: Count = 0
     lost: tuple[Line, ...] = Field((), max_length=64)
+    refused: tuple[Refusal, ...] = Field((), max_length=64)
     reason: Line = ""
 
 

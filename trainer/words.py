@@ -29,6 +29,7 @@ class Outcome(StrEnum):
     PARTIAL = "partial"
     ALONE = "alone"
     FAILED = "failed"
+    UNDONE = "undone"  # back to earlier parameters
 
 
 class LeaveCause(StrEnum):

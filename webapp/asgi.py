@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.core.asgi import get_asgi_application
 from django.urls import URLPattern, path, re_path
 
+# WhiteNoise's files, which are small: read whole, on a thread.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 django_application = get_asgi_application()
 

@@ -233,5 +233,10 @@ LOGGING = {
     "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
-    "loggers": {"django.request": {"level": "ERROR"}, "httpx": {"level": "WARNING"}},
+    "loggers": {
+        "django.request": {"level": "ERROR"},
+        # Scanners ask for other hosts all day long; they are answered with 400.
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "httpx": {"level": "WARNING"},
+    },
 }

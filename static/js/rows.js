@@ -70,6 +70,7 @@ export function stripMarks(strip, rounds, length) {
   const none = Array.from({ length: length - marks.length }, () => element("li", { className: "none", "aria-hidden": "true" }));
   strip.replaceChildren(...none, ...marks);
   strip.setAttribute("aria-label", say("strip", {
-    n: rounds.length, clean: count("clean"), alone: count("alone"), partial: count("partial"), failed: count("failed"),
+    n: rounds.length, clean: count("clean"), alone: count("alone"), partial: count("partial"),
+    failed: count("failed") + count("undone"),
   }));
 }

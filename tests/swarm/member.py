@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+from tests.swarm import lies
 from trainer.engine.job import Job
 from trainer.engine.peer import take_part
 from trainer.passport import Passport
@@ -72,6 +73,7 @@ def job_in(folder: Path) -> Job:
 
 def main(folder: Path) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    lies.tell(json.loads((folder / "job.json").read_text()).get("lies", {}))
     job = job_in(folder)
     outbox = FileOutbox(folder / "said.jsonl")
     outbox.left(take_part(job, outbox, FileWishes(folder / "wish.json")).value)

@@ -89,6 +89,19 @@ def test_the_learning_rate_depends_on_the_round_alone(schedule, at_end, halfway)
     assert learning_rate(options, 5000) == pytest.approx(at_end)
 
 
+def test_c12_after_a_resume_the_learning_rate_goes_on_where_it_was():
+    options = Optimizer(learning_rate=1.0, schedule="linear", warmup_rounds=10, total_rounds=100)
+    recipe = make_recipe(optimizer=options)
+    veteran, resumed = Learner(recipe, pad_id=0), Learner(recipe, pad_id=0)
+    veteran.round = 50
+    resumed.load_state(50, veteran.state()[1])
+    assert resumed.context.learning_rate == veteran.begin().learning_rate
+    assert resumed.context.learning_rate == pytest.approx(0.5556, abs=1e-4)
+    assert learning_rate(options, 120) == 0
+    longer = make_recipe(optimizer=options.model_copy(update={"total_rounds": 200}))
+    assert longer.swarm_id() != recipe.swarm_id()  # another schedule is another swarm
+
+
 def test_a_fingerprint_tells_other_parameters_and_equal_ones():
     one, same, other = (Learner(make_recipe(), pad_id=0) for _ in range(3))
     play_round(other, make_batch(1))

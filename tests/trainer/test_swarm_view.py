@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from trainer.swarm.progress import MOST_AHEAD, Stage, Standing, believable, counts, look
-from trainer.swarm.verdict import Note, Verdict, deviates, read_notes
-from trainer.wire import Outcome, Role
+from trainer.recipe import Round
+from trainer.swarm.progress import MOST_AHEAD, Stage, Standing, counts, credible, look
+from trainer.swarm.verdict import Note, Verdict, deviates
+from trainer.wire import Outcome, Refusal, Role
 
 NOW = 1_000_000.0
+TIMING = Round(target_samples=1000, matchmaking_s=2)
 
 
 def record(round_number: int = 7, **figures: Any) -> Standing:
@@ -27,7 +30,7 @@ def test_a10_peers_are_counted_apart_and_the_loss_is_weighted_over_one_round():
         "D": record(4, samples=50, tokens=50, loss_sum=450.0),
         "E": record(samples=9000, at=NOW - 60),
     }
-    live = {name: r for name, r in records.items() if believable(r, 1000, NOW)}
+    live = {name: r for name, r in records.items() if credible(r, TIMING, NOW)}
     view = look(live, 7, {"M"}, NOW)
     assert (view.round, view.peers, view.coordinators) == (7, 3, 1)
     assert (view.samples, view.loss) == (400, 3.5)
@@ -58,9 +61,23 @@ def test_the_coordinator_is_believed_and_only_a_known_one():
     assert look({"X": claims, "A": record(7), "B": record(7)}, 7, {"M"}, NOW).round == 7
 
 
-def test_a_record_with_more_samples_than_anybody_could_have_is_ignored():
-    assert not believable(record(samples=10**9), 256, NOW)
-    assert not believable(record(at=NOW + 100), 256, NOW)
+def test_a_record_with_more_samples_than_anybody_can_have_is_ignored():
+    assert credible(record(samples=3000), TIMING, NOW)
+    assert credible(record(samples=3001), TIMING, NOW) is None
+    assert credible(record(samples=10**6, round_number=10**6), TIMING, NOW) is None
+    assert credible(record(at=NOW + 100), TIMING, NOW) is None
+    assert credible({"round": 7}, TIMING, NOW) is None
+
+
+def test_a_record_cannot_claim_a_speed_that_ends_a_round_at_once():
+    boast = credible(record(stage=Stage.TRAINING, samples_per_s=10.0**7), TIMING, NOW)
+    assert boast is not None and boast.samples_per_s == 1000
+
+
+def test_what_a_peer_may_offer_is_what_it_showed_and_what_its_rate_adds():
+    shown = record(samples=100, samples_per_s=10.0, at=NOW - 3)
+    assert shown.most_samples(NOW + 2, TIMING) == 100 + 2 * 10 * (5 + 2) + 250
+    assert record(samples=2900, samples_per_s=900.0).most_samples(NOW, TIMING) == 3000
 
 
 def test_no_two_separate_groups_speak_for_the_same_swarm():
@@ -88,6 +105,8 @@ def note(**changes: Any) -> Note:
         "samples": 10,
         "tokens": 100,
         "loss_sum": 200.0,
+        "weight": 100.0,
+        "norm": 1.0,
         "fingerprint": (1.0, -2.0, 10.0),
     }
     return Note(**{**base, **changes})
@@ -104,6 +123,9 @@ def test_a_verdict_counts_neither_empty_offers_nor_the_lost():
     assert (summary.members, summary.samples, summary.tokens) == (2, 20, 400)
     assert summary.loss == pytest.approx(500 / 400)
     assert summary.lost == ("D", "C")
+    left_out = replace(verdict, refused={"B": "was not finite"}).summary()
+    assert (left_out.members, left_out.tokens) == (1, 100)
+    assert left_out.refused == (Refusal(peer="B", reason="was not finite"),)
     assert not verdict.applies
 
 
@@ -115,12 +137,3 @@ def test_a_peer_whose_parameters_differ_notices_it():
     assert not deviates(near, {**everybody, "X": near}, frozenset())
     assert deviates(note(), {"A": note(), "M": drifted}, frozenset("M"))
     assert deviates(note(fingerprint=()), everybody, frozenset())
-
-
-@pytest.mark.parametrize(
-    "content",
-    [None, {}, {**note().model_dump(), "loss_sum": float("nan")}, note(round=4).model_dump()],
-)
-def test_a_note_that_is_malformed_or_of_another_round_is_refused(content):
-    with pytest.raises(ValueError, match="member"):
-        read_notes({"A": content}, 3)

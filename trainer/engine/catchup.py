@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
+from trainer.swarm import clock
 from trainer.swarm.progress import Stage, View
 from trainer.wire import Activity, Wish
 
@@ -36,8 +36,8 @@ class CatchUp:
         if not view.present:
             return False
         if self._ahead_since is None:
-            self._ahead_since = time.monotonic()
-        return time.monotonic() - self._ahead_since > PATIENCE_S
+            self._ahead_since = clock.monotonic()
+        return clock.monotonic() - self._ahead_since > PATIENCE_S
 
     def run(self, at_least: int) -> bool:
         """Until a peer gave us the state of a round that new, or it is no longer wanted."""
@@ -57,7 +57,7 @@ class CatchUp:
                 Activity.CATCHING_UP,
                 f"no peer could give round {at_least}; trying again in {pause_s:.0f} s",
             )
-            time.sleep(pause_s)
+            clock.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
             view = loop.tracker.view()
             if view.round is None or view.round == loop.learner.round:

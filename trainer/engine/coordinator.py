@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ from trainer.engine import checkpoint
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.engine.tally import Tally
+from trainer.engine.timing import NEARLY
 from trainer.families.base import Batch
-from trainer.swarm.progress import Stage, View
-from trainer.swarm.tracker import expected_group
+from trainer.swarm import clock
+from trainer.swarm.progress import Stage, View, expected_group
 from trainer.wire import (
     Activity,
     CheckpointWritten,
@@ -52,21 +52,23 @@ class CoordinatorLoop(RoundLoop):
         """Nothing to accumulate: it waits for the others."""
         reason = "watching the round" if view.peers else "no peer is training yet"
         self.show(Activity.WAITING, reason)
-        time.sleep(POLL_S)
+        clock.sleep(POLL_S)
 
     def due(self, view: View, finishing: bool) -> bool:
+        """Others follow it, so one peer that says it is ready is not enough to call them all."""
         group = expected_group(view, self.learner.round)
         if not group:
             return False
         timing = self.recipe.round
         samples = view.samples + view.samples_per_s * EARLY_S
-        late = self.late_share(view)
-        ready = any(view.abreast[name].stage is Stage.READY for name in group)
-        return view.samples > 0 and (samples >= timing.target_samples or late >= 1 or ready)
+        done = max(samples / timing.target_samples, self.timing.late_share(view))
+        ready = sum(view.abreast[name].stage is Stage.READY for name in group)
+        called = 2 * ready > len(group) or (ready > 0 and (finishing or done >= NEARLY))
+        return view.samples > 0 and (done >= 1 or called)
 
     def may_finish(self, view: View) -> bool:
         """Once the others have handed in their last round and left, or have had time for it."""
-        now = time.monotonic()
+        now = clock.monotonic()
         self._finishing_since = self._finishing_since or now
         return not view.present or now - self._finishing_since > LAST_PEERS_S
 
@@ -76,6 +78,9 @@ class CoordinatorLoop(RoundLoop):
         if self.learner.round % self.recipe.round.checkpoint_every == 0:
             self._save()
             self._evaluate()
+
+    def voided(self, summary: VerdictSummary) -> None:
+        self.outbox.report(RoundSeen(verdict=summary))
 
     def _evaluate(self) -> None:
         if self._held_out:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from trainer.engine.history import History, burst, exploded
 from trainer.strategies.base import Offer
-from trainer.swarm.progress import Stage, View, counts
-from trainer.swarm.tracker import expected_group
-from trainer.swarm.verdict import Note, Verdict, deviates
+from trainer.swarm.judgement import agreed
+from trainer.swarm.progress import Stage, View, counts, expected_group
+from trainer.swarm.verdict import Note, Verdict, deviates, short
 from trainer.wire import Activity, Outcome
 
 if TYPE_CHECKING:
@@ -28,54 +30,59 @@ log = logging.getLogger(__name__)
 class Ending:
     def __init__(self, loop: RoundLoop) -> None:
         self._loop = loop
+        self._history = History()
 
     def run(self, view: View) -> None:
         """One attempt to end the round with those who are in it."""
         loop = self._loop
+        loop.tally.arrive(loop.timing.round_age(view))
         offer = loop.learner.offer()
         if offer is None:
             loop.release("what it had learned was not finite")
             return
         group = expected_group(view, loop.learner.round)
+        note = self._note(offer)
         if group:
             loop.enter(Stage.READY)
-            self._average(offer, self._note(offer), group)
+            self._average(offer, note, group)
         else:
-            note = self._note(offer)
             notes = {loop.peer.peer_id: note}
             alone = Verdict(note.round, Outcome.ALONE, notes, reason="training alone")
             self._apply(alone, offer.tensors)
 
     def _note(self, offer: Offer) -> Note:
-        loop = self._loop
+        loop, history = self._loop, self._history
+        number = loop.learner.round
         return Note(
-            round=loop.learner.round,
+            round=number,
             role=loop.role,
             samples=loop.tally.samples,
             tokens=loop.tally.tokens,
             loss_sum=loop.tally.loss_sum,
+            weight=offer.weight,
+            norm=norm_of(offer.tensors),
             fingerprint=loop.learner.fingerprint(),
+            arrived_s=loop.tally.arrived_s,
             extra=offer.note,
+            seen=loop.tracker.seen(number),
+            barred=history.barred(number),
+            usual_norm=history.usual_norm(),
+            usual_loss=history.usual_loss(),
+            good_round=history.good_round,
         )
 
     def _average(self, offer: Offer, note: Note, group: set[str]) -> None:
         """Applies a clean verdict of a group that speaks for the swarm; else goes back."""
         loop = self._loop
         me, known = loop.peer.peer_id, loop.peer.coordinators
-        verdict, mean = loop.averager.run_round(
-            offer.tensors, offer.weight, note, len(group) + 1, self._watch
-        )
-        if verdict.outcome is Outcome.PARTIAL:
-            loop.tally.lost += verdict.lost
-            self._repeat(verdict.reason, verdict.lost)
-        elif verdict.outcome is Outcome.FAILED:
-            self._repeat(verdict.reason)
-            loop.tracker.forget_the_silent(group)
+        verdict, mean = loop.averager.run_round(offer.tensors, note, group, self._watch)
+        if not verdict.applies:
+            self._fail(verdict, group)
         elif not counts(verdict.notes, group | {me}, known):
             self._repeat("the group did not speak for the swarm")
             loop.tracker.forget_the_silent(group - set(verdict.notes))
         elif not verdict.tokens:
-            self._repeat("nobody had anything to average")
+            self._void(replace(verdict, reason="nobody had anything to average"))
         elif deviates(note, verdict.notes, known):
             loop.release("this peer's parameters had drifted from the swarm's")
             loop.catch_up.run(verdict.round + 1)
@@ -83,6 +90,29 @@ class Ending:
             loop.tracker.forget(group - set(verdict.notes))
             loop.tracker.assume(set(verdict.notes) - {me}, verdict.round + 1)
             self._apply(verdict, mean)
+
+    def _fail(self, verdict: Verdict, group: set[str]) -> None:
+        loop = self._loop
+        for name in verdict.struck:
+            self._history.bar(short(name), verdict.refused[name], verdict.round)
+        if verdict.outcome is Outcome.PARTIAL:
+            loop.tally.lost += verdict.lost
+            self._repeat(verdict.reason, verdict.lost)
+        elif verdict.refused:
+            self._void(verdict)
+        else:
+            self._repeat(verdict.reason)
+            loop.tracker.forget_the_silent(group)
+
+    def _void(self, verdict: Verdict) -> None:
+        """The round is repeated without those who were refused; these begin it anew."""
+        loop = self._loop
+        why = verdict.refused.get(loop.peer.peer_id)
+        if why is not None:
+            loop.release(f"this device's offer {why}")
+        elif verdict.refused:
+            loop.voided(replace(verdict, outcome=Outcome.FAILED).summary())
+        self._repeat(verdict.reason)
 
     def _watch(self, activity: Activity) -> bool:
         loop = self._loop
@@ -106,10 +136,45 @@ class Ending:
         loop.tracker.refreshed(3)  # some may have got all parts and gone on
 
     def _apply(self, verdict: Verdict, mean: Sequence[Tensor]) -> None:
-        loop = self._loop
+        """Takes the step, or goes back; which of the two, all members read from the notes."""
+        loop, history, known = self._loop, self._history, self._loop.peer.coordinators
+        usual = agreed(verdict.notes, known, lambda note: note.usual_loss)
+        good = agreed(verdict.notes, known, lambda note: note.good_round)
+        history.add(verdict)
+        bad = exploded(verdict.loss, usual)
+        if bad and good is not None:
+            self._undo(verdict, int(good), bad)
+            return
+        before = verdict.notes[loop.peer.peer_id].fingerprint[-1]
+        history.keep(loop.learner)
         loop.learner.accept(mean, [note.extra for note in verdict.offered])
+        if bad := burst(loop.learner.fingerprint()[-1], before):
+            self._undo(verdict, verdict.round, bad)
+        else:
+            self._go_on(verdict)
+
+    def _undo(self, verdict: Verdict, good_round: int, why: str) -> None:
+        """Into the next round with the parameters, moments and strategy of a good one."""
+        loop, history = self._loop, self._history
+        reason = f"{why}; back to the parameters of round {good_round}"
+        log.warning("Round %d: %s", verdict.round, reason)
+        if history.good_round != good_round:  # joined since then: the others have it
+            loop.release(reason)
+            loop.catch_up.run(verdict.round + 1)
+            return
+        loop.learner.load_state(verdict.round + 1, history.good_state)
+        self._go_on(replace(verdict, outcome=Outcome.UNDONE, reason=reason))
+
+    def _go_on(self, verdict: Verdict) -> None:
+        loop = self._loop
+        loop.timing.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
         done = loop.start_round()
         loop.stage = Stage.TRAINING
         loop.tracker.publish()
         loop.peer.share_state(loop.learner.round)
         loop.ended(verdict.summary(done.lost), done)
+
+
+def norm_of(tensors: Sequence[Tensor]) -> float:
+    """Length (L2) of all of them as one vector."""
+    return sum(float(tensor.double().square().sum()) for tensor in tensors) ** 0.5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 
 from trainer.engine.catchup import CatchUp
@@ -12,21 +11,19 @@ from trainer.engine.job import Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.status import Meter, Status
 from trainer.engine.tally import Tally
+from trainer.engine.timing import Timing
+from trainer.engine.transport import Peer
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.sources.base import SourceUnavailable
 from trainer.swarm import clock
-from trainer.swarm.peer import SwarmPeer
 from trainer.swarm.progress import Stage, Standing, View
-from trainer.swarm.tracker import expected_group
-from trainer.wire import Activity, Control, LeaveCause, Role, VerdictSummary, Wish
+from trainer.wire import Activity, Control, LeaveCause, Outcome, Role, VerdictSummary, Wish
 
-NEARLY = 0.7  # of the target or the deadline: then a peer that is ready is followed
 HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
 GIVE_UP_S = 9.0  # a leaver breaks off an average that takes longer
 IDLE_S = 0.25
 PAUSE_S = 10.0
-MEETING_S = 30.0  # a newcomer ends no round before it has seen a coordinator, or for so long
 log = logging.getLogger(__name__)
 
 
@@ -38,7 +35,7 @@ class RoundLoop:
         recipe: Recipe,
         role: Role,
         learner: Learner,
-        peer: SwarmPeer,
+        peer: Peer,
         status: Status,
         outbox: Outbox,
         wishes: Wishes,
@@ -49,14 +46,13 @@ class RoundLoop:
         self._status, self.outbox, self._wishes = status, outbox, wishes
         self._new_batches, self._batches = batches, batches()
         self._meter, self.tally = Meter(), Tally()
+        self.timing = Timing(self)
         self.stage = Stage.AWAY
         self._stop_seen: float | None = None
-        self._met = not peer.coordinators
-        self._began = time.monotonic()
         self.averager = peer.average(learner.offer_shapes(), learner.state)
         self.tracker = peer.track(self.standing)
         self.catch_up, self._ending = CatchUp(self), Ending(self)
-        status.watch_swarm(self._swarm_samples)
+        status.watch_swarm(self.swarm_samples)
 
     def run(self) -> LeaveCause:
         """Until the site or the volunteer wishes otherwise."""
@@ -96,6 +92,7 @@ class RoundLoop:
             role=self.role,
             stage=self.stage,
             started=tally.started,
+            deadline_s=self.timing.deadline.measured(),
             at=clock.now(),
         )
 
@@ -115,7 +112,7 @@ class RoundLoop:
             self.stage = stage
             self.tracker.publish()
 
-    def _swarm_samples(self) -> int:
+    def swarm_samples(self) -> int:
         view = self.tracker.view()
         others = view.samples if view.round == self.learner.round else 0.0
         return int(others) + self.tally.samples
@@ -127,11 +124,11 @@ class RoundLoop:
         if control.wish is not Wish.STOP:
             self._stop_seen = None
         elif self._stop_seen is None:
-            self._stop_seen = time.monotonic()
+            self._stop_seen = clock.monotonic()
         return control
 
     def _stopping_for(self) -> float:
-        return time.monotonic() - self._stop_seen if self._stop_seen is not None else 0.0
+        return clock.monotonic() - self._stop_seen if self._stop_seen is not None else 0.0
 
     def must_leave(self) -> bool:
         """Whether not even the average that is going on may keep us."""
@@ -143,7 +140,7 @@ class RoundLoop:
         left_s = HAND_IN_S - self._stopping_for()
         if not self.tally.tokens or not view.present or left_s < 0:
             return False
-        missing = self.recipe.round.target_samples - self._swarm_samples()
+        missing = self.recipe.round.target_samples - self.swarm_samples()
         return missing <= left_s * (view.samples_per_s + self._meter.rate())
 
     def _pause(self, control: Control) -> None:
@@ -151,7 +148,7 @@ class RoundLoop:
         self.tracker.idle = True
         self.show(Activity.PAUSED, control.reason or "paused by the organiser")
         while self.wish().wish is Wish.PAUSE:
-            time.sleep(IDLE_S)
+            clock.sleep(IDLE_S)
         self.tracker.idle = False
         self._meter.restart()
         self.tracker.refreshed(5)
@@ -162,13 +159,13 @@ class RoundLoop:
     # ------------------------------------------------------------ one round
     def work(self, view: View) -> None:
         """One micro-batch, or a moment's rest when this round has no more for us."""
-        if self.learner.full:
-            steps = self.learner.context.steps
-            self.show(Activity.WAITING, f"took its {steps} local steps; waiting for the others")
-            time.sleep(IDLE_S)
+        enough = self._enough()
+        if enough:
+            self.show(Activity.WAITING, enough)
+            clock.sleep(IDLE_S)
             return
         self.show(Activity.TRAINING, "" if view.peers else "training alone")
-        began = time.monotonic()
+        began = clock.monotonic()
         try:
             batch = next(self._batches)
         except SourceUnavailable as error:
@@ -179,7 +176,7 @@ class RoundLoop:
         if loss is None:
             self.release("the loss or gradient of a micro-batch was not finite")
             return
-        self.tally.add(batch, loss, time.monotonic() - began)
+        self.tally.add(batch, loss, clock.monotonic() - began)
         self._meter.add(batch.samples)
 
     def _wait(self, reason: str) -> None:
@@ -187,38 +184,21 @@ class RoundLoop:
         log.warning("Waiting: %s", reason)
         self.enter(Stage.AWAY)
         self.show(Activity.WAITING, f"{reason}; trying again in {PAUSE_S:.0f} s")
-        until = time.monotonic() + PAUSE_S
-        while time.monotonic() < until and self.wish().wish is Wish.RUN:
-            time.sleep(IDLE_S)
+        until = clock.monotonic() + PAUSE_S
+        while clock.monotonic() < until and self.wish().wish is Wish.RUN:
+            clock.sleep(IDLE_S)
+
+    def _enough(self) -> str:
+        """Why it takes no more micro-batches in this round; "" when it does."""
+        if self.learner.full:
+            return f"took its {self.learner.context.steps} local steps; waiting for the others"
+        if self.tally.samples >= self.recipe.round.enough_samples():
+            return "it has enough samples for this round"
+        return ""
 
     def due(self, view: View, finishing: bool) -> bool:
-        """Whether the round should end now: target reached, deadline passed, or others do so."""
-        abreast = expected_group(view, self.learner.round)
-        samples = self._swarm_samples()
-        if samples <= 0 or (view.present and not abreast) or not self._has_met(view):
-            return False
-        done = max(samples / self.recipe.round.target_samples, self.late_share(view))
-        follow = any(view.abreast[name].stage is Stage.READY for name in abreast)
-        enough = done >= 1 or (done >= NEARLY and follow) or self._all_full(view, abreast, follow)
-        return enough or (finishing and self.tally.tokens > 0)
-
-    def _all_full(self, view: View, abreast: set[str], follow: bool) -> bool:
-        """Whether nobody of this round may take another local step, as far as we or others see."""
-        training = abreast - self.peer.coordinators
-        others = all(view.abreast[name].stage is not Stage.TRAINING for name in training)
-        return self.stage is Stage.FULL and (others or follow)
-
-    def _has_met(self, view: View) -> bool:
-        """Whether we are past the first moments, in which others may be there and not yet seen."""
-        late = time.monotonic() - self._began > MEETING_S
-        self._met = self._met or view.coordinators > 0 or late
-        return self._met
-
-    def late_share(self, view: View) -> float:
-        """How much of the deadline is over, by whoever of this round began it first."""
-        began = view.started() if view.round == self.learner.round else None
-        since = min(self.tally.started, began or self.tally.started)
-        return (clock.now() - since) / self.recipe.round.deadline_s
+        """Whether the round should end now."""
+        return self.timing.due(view, finishing)
 
     def start_round(self) -> Tally:
         """A new tally; returns the old one."""
@@ -226,9 +206,17 @@ class RoundLoop:
         return done
 
     def ended(self, summary: VerdictSummary, done: Tally) -> None:
-        """A round was applied, in which we had gathered `done`."""
-        if done.tokens:
-            self.outbox.report(done.accepted(summary))
+        """A round ended, in which we had gathered `done`."""
+        if not done.tokens:
+            return
+        own = [one.reason for one in summary.refused if one.peer == self.peer.peer_id]
+        refusal = f"this device's offer {own[0]}" if own else ""
+        if summary.outcome is Outcome.UNDONE:
+            refusal = summary.reason
+        self.outbox.report(done.receipt(summary, refusal))
+
+    def voided(self, summary: VerdictSummary) -> None:
+        """An attempt in which an offer was refused came to nothing, and is repeated."""
 
     def release(self, reason: str) -> None:
         """Drops what was gathered, and says so."""

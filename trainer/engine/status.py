@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainer.engine.job import Outbox
+from trainer.swarm import clock
 from trainer.wire import Activity, Progress
 
 LEAST_S = 1.0
@@ -21,18 +22,18 @@ class Meter:
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
-        self._since = time.monotonic()
+        self._since = clock.monotonic()
 
     def add(self, samples: int) -> None:
-        self._seen.append((time.monotonic(), samples))
+        self._seen.append((clock.monotonic(), samples))
 
     def restart(self) -> None:
         """After a pause, which is not to count as slowness."""
         self._seen.clear()
-        self._since = time.monotonic()
+        self._since = clock.monotonic()
 
     def rate(self) -> float:
-        now = time.monotonic()
+        now = clock.monotonic()
         while self._seen and self._seen[0][0] < now - METER_S:
             self._since = self._seen.popleft()[0]
         span = now - max(self._since, now - METER_S)

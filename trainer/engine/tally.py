@@ -11,13 +11,16 @@ from trainer.wire import Outcome, Receipt, VerdictSummary
 
 @dataclass
 class Tally:
-    """`lost` are members lost in attempts at this round that had to be repeated."""
+    """`lost` are members lost in attempts at this round that had to be repeated. `arrived_s` is how
+    long after the round's beginning the first attempt was.
+    """
 
     samples: int = 0
     tokens: int = 0
     loss_sum: float = 0.0
     compute_s: float = 0.0
     attempts: int = 0
+    arrived_s: float = 0.0
     lost: list[str] = field(default_factory=list)
     started: float = field(default_factory=clock.now)
 
@@ -27,31 +30,28 @@ class Tally:
         self.loss_sum += loss
         self.compute_s += seconds
 
-    def accepted(self, summary: VerdictSummary) -> Receipt:
+    def arrive(self, seconds: float) -> None:
+        self.arrived_s = self.arrived_s or max(seconds, 0.0)
+
+    def receipt(self, summary: VerdictSummary, refusal: str = "") -> Receipt:
         return Receipt(
             round=summary.round,
             samples=self.samples,
             tokens=self.tokens,
-            accepted=True,
+            accepted=not refusal,
+            reason=refusal[:300],
             compute_s=self.compute_s,
             verdict=summary,
         )
 
     def released(self, round_number: int, reason: str) -> Receipt:
         """For work that no average will contain."""
-        return Receipt(
+        summary = VerdictSummary(
             round=round_number,
-            samples=self.samples,
-            tokens=self.tokens,
-            accepted=False,
+            outcome=Outcome.FAILED,
+            members=0,
+            samples=0,
+            tokens=0,
             reason=reason[:300],
-            compute_s=self.compute_s,
-            verdict=VerdictSummary(
-                round=round_number,
-                outcome=Outcome.FAILED,
-                members=0,
-                samples=0,
-                tokens=0,
-                reason=reason[:300],
-            ),
         )
+        return self.receipt(summary, reason)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
 
@@ -18,17 +18,20 @@ from hivemind.averaging.control import AveragingStage, StepControl
 from hivemind.averaging.group_info import GroupInfo
 from hivemind.averaging.load_balancing import load_balance_peers
 from hivemind.dht import DHT
-from hivemind.p2p import P2PContext, PeerID
+from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MPFuture
-from hivemind.utils.asyncio import as_aiter, azip, enter_asynchronously
+from hivemind.utils.asyncio import enter_asynchronously
 
 from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
+from trainer.swarm.codec import Codec
+from trainer.swarm.conclusion import Course, conclude, entries
 from trainer.swarm.download import StateDownload
+from trainer.swarm.judgement import Limits, judge
 from trainer.swarm.linger import until_closed
 from trainer.swarm.reduction import CheckedRunner
-from trainer.swarm.verdict import Note, Verdict, read_notes
+from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Activity, Outcome
 
 GROUP_BITS = 16
@@ -47,12 +50,15 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         *,
         swarm_id: str,
         timing: Round,
+        limits: Limits,
+        coordinators: frozenset[str],
         client_mode: bool,
         state_source: Callable[[], tuple[dict[str, int], list[torch.Tensor]]],
     ) -> None:
         pace.install()
         self._serving = multiprocessing.Value("i", 0)
-        self.timing = timing
+        self._expected: set[str] = set()
+        self.timing, self.limits, self.coordinators = timing, limits, coordinators
         self.install_state(state_source)
         silence_s = min(SILENCE_S, timing.averaging_s / 3)
         with orphans.children_end_with_us():
@@ -65,16 +71,17 @@ class RoundAverager(StateDownload, DecentralizedAverager):
                 request_timeout=timing.matchmaking_s * 0.4,
                 allreduce_timeout=timing.averaging_s,
                 next_chunk_timeout=silence_s,
+                compression=Codec(timing.codec),
                 client_mode=client_mode,
             )
             self.start()  # not run_in_background: that makes this process deaf to Ctrl-C
             self.wait_until_ready(timeout=60)
 
     def run_round(
-        self, offer: Sequence[torch.Tensor], weight: float, note: Note, size: int, watch: Watch
+        self, offer: Sequence[torch.Tensor], note: Note, others: Collection[str], watch: Watch
     ) -> tuple[Verdict, list[torch.Tensor]]:
-        """Offers `offer`, waits for the group of `size` peers (or `matchmaking_s` for as many as
-        come) and averages. The second result is the mean, to be used only if the verdict applies.
+        """Offers `offer`, waits for these `others` (or `matchmaking_s` for as many as come) and
+        averages. The second result is the mean, to be used only if the verdict applies.
 
         `watch` is told the activity several times a second; False from it cancels the round.
         """
@@ -83,10 +90,10 @@ class RoundAverager(StateDownload, DecentralizedAverager):
             for target, source in zip(mine, offer, strict=True):
                 target.copy_(source)
         bits = format(note.round % 2**GROUP_BITS, f"0{GROUP_BITS}b")
-        self._ask("_prepare", bits=bits, size=size if size > 1 else None)
+        self._ask("_prepare", bits=bits, others=tuple(others))
         control = self.step(
             gather=note.model_dump(mode="json"),
-            weight=weight,
+            weight=note.weight,
             scheduled_time=clock.now() + self.timing.matchmaking_s,
             timeout=self.timing.matchmaking_s + SPARE_S,
             allow_retries=False,
@@ -96,21 +103,9 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         duration_s = time.monotonic() - began
         if isinstance(report, str):
             return Verdict(note.round, Outcome.FAILED, {}, reason=report, duration_s=duration_s), []
-        try:
-            notes = read_notes(report.pop("gathered"), note.round)
-        except ValueError as error:
-            reason = str(error)
-            return Verdict(note.round, Outcome.FAILED, {}, reason=reason, duration_s=duration_s), []
-        partial = report["failed_parts"] > 0
         with self.get_tensors() as mine:
             mean = [tensor.clone() for tensor in mine]
-        return Verdict(
-            note.round,
-            Outcome.PARTIAL if partial else Outcome.CLEAN,
-            notes,
-            duration_s=duration_s,
-            **report,
-        ), mean
+        return Verdict(note.round, duration_s=duration_s, **report), mean
 
     def _await(self, control: StepControl, watch: Watch) -> dict[str, Any] | str:
         """The report of `_aggregate_with_group`, or why there is none."""
@@ -149,15 +144,22 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         self._outer_pipe.send((method, [], dict(future=future, **arguments)))
         return future.result(timeout=30)
 
-    async def _prepare(self, future: MPFuture, bits: str, size: int | None) -> None:
+    async def _prepare(self, future: MPFuture, bits: str, others: Collection[str]) -> None:
         """Only peers with the same bits meet: those of the same round."""
         self._matchmaking.group_key_manager.group_bits = bits
-        self._matchmaking.target_group_size = size
+        self._expected = set(others)
+        self._matchmaking.target_group_size = len(others) + 1 if others else None
         future.set_result(None)
 
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
+        """Somebody who was not expected takes nobody's place in the group."""
+        name, matchmaking = str(context.remote_id), self._matchmaking
+        same_round = request.group_key == matchmaking.group_key_manager.current_key
+        if same_round and name not in self._expected and matchmaking.target_group_size:
+            self._expected.add(name)
+            matchmaking.target_group_size += 1
         async for message in until_closed(super().rpc_join_group(request, context)):
             yield message
 
@@ -176,13 +178,19 @@ class RoundAverager(StateDownload, DecentralizedAverager):
     async def _aggregate_with_group(
         self, group_info: GroupInfo, min_vector_size: int, **options: Any
     ) -> dict[str, Any]:
-        """Runs in the averaging process; returns who was there and what failed."""
+        """Runs in the averaging process; returns the fields of a `Verdict`."""
         contents = [self.serializer.loads(item) for item in group_info.gathered]
         shares = [0.0 if mode == 1 else speed for speed, mode, _ in contents]
         fractions = await asyncio.get_running_loop().run_in_executor(
             None, load_balance_peers, self.total_size, shares, min_vector_size
         )
+        names = [str(peer) for peer in group_info.peer_ids]
+        notes = [self.serializer.loads(content) for _, _, content in contents]
+        gathered = dict(zip(names, notes, strict=True))
+        own_round = gathered[str(self.peer_id)]["round"]
+        judgement = judge(gathered, own_round, self.limits, self.coordinators)
         runner = CheckedRunner(
+            entries=entries(judgement, names),
             p2p=self._p2p,
             servicer_type=type(self),
             prefix=self.prefix,
@@ -194,22 +202,16 @@ class RoundAverager(StateDownload, DecentralizedAverager):
         )
         async with enter_asynchronously(self.get_tensors()) as tensors:
             self._running_groups[group_info.group_id].set_result(runner)
-            async for tensor, average in azip(as_aiter(*tensors), runner):
-                tensor.copy_(average)
-        return self._report(runner, group_info, [item for _, _, item in contents])
-
-    def _report(
-        self, runner: CheckedRunner, group: GroupInfo, notes: Sequence[bytes]
-    ) -> dict[str, Any]:
-        lost: set[PeerID] = runner.failed_reducers | runner.banned_senders
-        return {
-            "gathered": {
-                str(peer): self.serializer.loads(content)
-                for peer, content in zip(group.peer_ids, notes, strict=True)
-            },
-            "lost": tuple(sorted(str(peer) for peer in lost)),
-            "reason": runner.problem and f"a member was lost while averaging ({runner.problem})",
-            "failed_parts": runner.tensor_part_container.failed_size,
-            "bytes_in": runner.traffic.bytes_in,
-            "bytes_out": runner.traffic.bytes_out,
-        }
+            places = iter(tensors)
+            async for average in runner:  # to its end: the reducers' reports come last
+                next(places).copy_(average)
+        course = Course(
+            reports=list(runner.reports.values()),
+            refused=runner.refused,
+            failed_reducers={str(peer) for peer in runner.failed_reducers},
+            failed_parts=runner.tensor_part_container.failed_size,
+            problem=runner.problem,
+            bytes_in=runner.traffic.bytes_in,
+            bytes_out=runner.traffic.bytes_out,
+        )
+        return conclude(str(self.peer_id), names, judgement, course)

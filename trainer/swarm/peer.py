@@ -15,6 +15,7 @@ from trainer.passport import Passport
 from trainer.recipe import Recipe
 from trainer.swarm import clock, empty_streams, gate, identity, orphans
 from trainer.swarm.averager import RoundAverager
+from trainer.swarm.judgement import Limits
 from trainer.swarm.progress import Standing
 from trainer.swarm.tracker import Tracker
 
@@ -84,7 +85,7 @@ class SwarmPeer:
             self.dht,
             swarm_id=self._recipe.swarm_id(),
             owner=self.identity.public_text,
-            target_samples=self._recipe.round.target_samples,
+            timing=self._recipe.round,
             addresses=[a for a in self.bootstrap if self.peer_id not in a],
             coordinators=self.coordinators,
             standing=standing,
@@ -103,6 +104,8 @@ class SwarmPeer:
             self.dht,
             swarm_id=self._recipe.swarm_id(),
             timing=self._recipe.round,
+            limits=Limits(self._recipe.round.most_samples(), self._recipe.sequence_length),
+            coordinators=self.coordinators,
             client_mode=self._client_mode,
             state_source=state_source,
         )

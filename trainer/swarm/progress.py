@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import median_high
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from trainer.recipe import Round
 from trainer.wire import Count, Message, Role
 
 EXPIRES_S = 15.0
 MOST_AHEAD = 2000  # rounds that a single other peer may be ahead and still be believed
-MOST_OVERFILL = 100  # target batches that one peer may hold and still be believed
+SPARE_S = 2.0  # that a record may be on its way
 
 
 class Stage(StrEnum):
@@ -27,7 +29,9 @@ class Stage(StrEnum):
 
 
 class Standing(Message):
-    """One peer's record. `at` and `started` (of its round) are swarm time."""
+    """One peer's record. `at` and `started` (of its round) are swarm time. `deadline_s` is what it
+    has measured (`trainer/swarm/deadline.py`), None while it has not.
+    """
 
     round: Count
     samples: Count = 0
@@ -38,12 +42,18 @@ class Standing(Message):
     stage: Stage
     started: float = Field(ge=0, le=10**11)
     at: float = Field(ge=0, le=10**11)
+    deadline_s: float | None = Field(None, gt=0, le=86_400)
 
     def samples_now(self, now: float) -> float:
         """Samples it has by now, if it went on at its rate since the record was written."""
         going = self.stage is Stage.TRAINING
         age = min(max(now - self.at, 0.0), EXPIRES_S)
         return self.samples + (self.samples_per_s * min(age, 5.0) if going else 0.0)
+
+    def most_samples(self, until: float, timing: Round) -> int:
+        """What it can offer by then: what it showed, twice what its rate adds, and a bit."""
+        added = 2 * self.samples_per_s * (max(until - self.at, 0.0) + SPARE_S)
+        return min(int(self.samples + added + timing.target_samples / 4), timing.most_samples())
 
 
 @dataclass(frozen=True)
@@ -65,14 +75,30 @@ class View:
     samples_per_s: float
 
     def started(self) -> float | None:
-        return min((standing.started for standing in self.abreast.values()), default=None)
+        """The middle of what they say: one that lies cannot bring the deadline forward."""
+        said = [standing.started for standing in self.abreast.values()]
+        return median_high(said) if said else None
+
+    def deadlines(self) -> list[float]:
+        """What those of the round have measured."""
+        return [s.deadline_s for s in self.abreast.values() if s.deadline_s is not None]
 
 
-def believable(standing: Standing, target_samples: int, now: float) -> bool:
-    return (
-        now - EXPIRES_S - 5 <= standing.at <= now + 5
-        and standing.samples <= max(target_samples, 10_000) * MOST_OVERFILL
-    )
+def credible(value: object, timing: Round, now: float) -> Standing | None:
+    """A record as far as it can be true; None when it is malformed or cannot be.
+
+    Nobody holds more than `most_samples`, and nobody fills a target batch in less than a second.
+    """
+    try:
+        standing = Standing.model_validate(value)
+    except ValidationError:
+        return None
+    if not now - EXPIRES_S - 5 <= standing.at <= now + 5:
+        return None
+    if standing.samples > timing.most_samples():
+        return None
+    fastest = min(standing.samples_per_s, float(timing.target_samples))
+    return standing.model_copy(update={"samples_per_s": fastest})
 
 
 def look(
@@ -129,3 +155,12 @@ def counts(members: Collection[str], live: Collection[str], coordinators: Collec
     if 2 * inside != len(everybody):
         return 2 * inside > len(everybody)
     return min(everybody) in members
+
+
+def expected_group(view: View, round_number: int) -> set[str]:
+    """Peers that a round waits for: live and in it."""
+    return {
+        name
+        for name, standing in view.abreast.items()
+        if standing.round == round_number and standing.stage is not Stage.AWAY
+    }

@@ -2,7 +2,7 @@
 
 Guards against hivemind 1.1.12, whose tracker stores once for each step and lets one record with a
 huge round pull everybody forward. Here: at most one store a second, and one more when the round or
-stage changes; unbelievable records are ignored (`trainer/swarm/progress.py`).
+stage changes; unbelievable records are ignored (`trainer/swarm/records.py`, `progress.py`).
 """
 
 from __future__ import annotations
@@ -15,19 +15,16 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from hivemind.dht import DHT
-from pydantic import ValidationError
 
+from trainer.recipe import Round
 from trainer.swarm import clock, identity
-from trainer.swarm.progress import EXPIRES_S, Stage, Standing, View, believable, look
+from trainer.swarm.progress import EXPIRES_S, Standing, View
+from trainer.swarm.records import Records, worth_storing
 from trainer.swarm.reping import answers, reping
-from trainer.wire import Role
 
-STORE_EVERY_S = 1.0
-REFRESH_STORE_S = 4.0
 READ_EVERY_S = 1.0
 SOONEST_S = 0.25  # after a turn, however often it is woken
 READ_WHEN_IDLE_S = 4.0
-ASSUMED_S = 6.0
 REPING_LOST_S = 5.0
 REPING_S = 60.0
 _owner = re.compile(rb"^\[owner:(.+)\]$")
@@ -47,20 +44,17 @@ class Tracker:
         *,
         swarm_id: str,
         owner: str,
-        target_samples: int,
+        timing: Round,
         addresses: Collection[str],
         coordinators: Collection[str],
         standing: Callable[[], Standing],
     ) -> None:
         self._dht, self._key = dht, f"{swarm_id}.progress"
         self._subkey = f"[owner:{owner}]".encode()
-        self._target = target_samples
         self._addresses, self.coordinators = tuple(addresses), frozenset(coordinators)
         self._make = standing
         self._names: dict[bytes, str] = {self._subkey: ""}
-        self._forgotten: dict[str, float] = {}
-        self._assumed: dict[str, Standing] = {}
-        self._standings: dict[str, Standing] = {}
+        self._records = Records(timing, self.coordinators)
         self._lock = threading.Lock()
         self._wake, self._stop = threading.Event(), threading.Event()
         self._fresh = threading.Condition()
@@ -75,10 +69,14 @@ class Tracker:
         self._thread.start()
 
     def view(self) -> View:
-        now = clock.now()
+        own_round, now = self._make().round, clock.now()
         with self._lock:
-            live = {n: s for n, s in self._standings.items() if now - s.at <= EXPIRES_S}
-        return look(live, self._make().round, self.coordinators, now)
+            return self._records.view(own_round, now)
+
+    def seen(self, round_number: int) -> dict[str, int]:
+        """The most samples that peers of this round can offer at the next average, by `short`."""
+        with self._lock:
+            return self._records.seen(round_number, clock.now())
 
     def publish(self) -> None:
         """Soon, instead of at the next turn: something changed that others wait for."""
@@ -86,43 +84,19 @@ class Tracker:
 
     def forget(self, names: Collection[str]) -> None:
         """Ignores what these peers have said so far: they were lost."""
-        now = clock.now()
         with self._lock:
-            for name in names:
-                self._forgotten[name] = now
-                self._standings.pop(name, None)
+            self._records.forget(names, clock.now())
 
     def forget_the_silent(self, names: Collection[str]) -> None:
         """Asks peers that did not come whether they are still there; takes up to 3 s for each."""
         with self._lock:
-            reachable = [
-                name
-                for name in names
-                if name in self._standings and self._standings[name].role is not Role.SENDER
-            ]
+            reachable = self._records.reachable(names)
         self.forget([name for name in reachable if not answers(self._dht, name)])
 
     def assume(self, names: Collection[str], round_number: int) -> None:
-        """These peers have entered this round with us, whatever their last records say.
-
-        Holds until newer records arrive, and spares a wait for them after each round.
-        """
-        now = clock.now()
+        """These peers have entered this round with us, whatever their last records say."""
         with self._lock:
-            for name in names:
-                last = self._standings.get(name)
-                if last is not None and last.round <= round_number:
-                    self._assumed[name] = self._standings[name] = last.model_copy(
-                        update={
-                            "round": round_number,
-                            "samples": 0,
-                            "tokens": 0,
-                            "loss_sum": 0.0,
-                            "stage": Stage.TRAINING,
-                            "started": now,
-                            "at": now,
-                        }
-                    )
+            self._records.assume(names, round_number, clock.now())
 
     def refreshed(self, timeout_s: float) -> bool:
         """Waits for a complete reading that begins after this call; whether there was one."""
@@ -154,11 +128,9 @@ class Tracker:
             self._stop.wait(max(0.0, began + SOONEST_S - time.monotonic()))
 
     def _publish(self) -> None:
-        mine, last = self._make(), self._published
-        if last is not None and (mine.round, mine.stage) == (last.round, last.stage):
-            pause_s = STORE_EVERY_S * 0.95 if mine.samples != last.samples else REFRESH_STORE_S
-            if mine.at - last.at < pause_s:
-                return
+        mine = self._make()
+        if not worth_storing(mine, self._published):
+            return
         self._published = mine
         self._store(mine.model_dump(mode="json"), clock.now() + EXPIRES_S)
 
@@ -168,26 +140,14 @@ class Tracker:
 
     def _read(self) -> None:
         found = self._dht.get(self._key, latest=True, return_future=True).result(timeout=10)
-        now, standings = clock.now(), {}
         entries = found.value if found is not None and isinstance(found.value, dict) else {}
+        found_by_name = {}
         for subkey, entry in entries.items():
             name = self._name_of(subkey)
-            standing = _standing_in(entry.value)
-            if name and standing is not None and believable(standing, self._target, now):
-                standings[name] = standing
+            if name:
+                found_by_name[name] = entry.value
         with self._lock:
-            for name, assumed in list(self._assumed.items()):
-                newest = standings.get(name)
-                if newest and newest.at < assumed.at and now - assumed.at < ASSUMED_S:
-                    standings[name] = assumed
-                else:
-                    del self._assumed[name]
-            for name, since in list(self._forgotten.items()):
-                if name in standings and standings[name].at <= since:
-                    del standings[name]
-                elif now - since > EXPIRES_S:
-                    del self._forgotten[name]
-            self._standings = standings
+            self._records.take(found_by_name, clock.now())
 
     def _name_of(self, subkey: Any) -> str:
         """Peer id of a record's owner; "" for our own record and for what is not a record."""
@@ -206,7 +166,7 @@ class Tracker:
         if time.monotonic() < self._next_ping:
             return
         with self._lock:
-            present = self.coordinators <= self._standings.keys()
+            present = self._records.knows(self.coordinators)
         self._next_ping = time.monotonic() + (REPING_S if present else REPING_LOST_S)
         if not present:
             for address in self._addresses:
@@ -217,19 +177,3 @@ class Tracker:
             act()
         except Exception as error:  # the next turn tries again; training goes on meanwhile
             log.info("Could not %s: %r", what, error)
-
-
-def _standing_in(value: Any) -> Standing | None:
-    try:
-        return Standing.model_validate(value)
-    except ValidationError:
-        return None
-
-
-def expected_group(view: View, round_number: int) -> set[str]:
-    """Peers that a round waits for: live and in it."""
-    return {
-        name
-        for name, standing in view.abreast.items()
-        if standing.round == round_number and standing.stage is not Stage.AWAY
-    }

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from trainer.wire import Count, Message, Outcome, Role, VerdictSummary
+from trainer.wire import Count, Line, Message, Outcome, Refusal, Role, Seconds, VerdictSummary
 
 FINGERPRINT_TOLERANCE = 1e-3
+MOST_WITNESSED = 64  # a note is to stay under 3 KB
 
 
 class Note(Message):
     """Travels with an offer and reaches every member. `loss_sum` is over `tokens` target tokens.
 
     `fingerprint` is a few fixed projections of the parameters the round began with, the last one
-    their length: equal peers have equal ones.
+    their length: equal peers have equal ones. `norm` is the offer's length (L2), `arrived_s` the
+    time from the round's beginning to its first offer.
+
+    The rest is what this member knows, for the common judgement: the most samples that others can
+    have by their records (`seen`, by `short` names), whose offers are set aside and why, the usual
+    norm and loss of the last rounds, and the round whose parameters it can go back to.
     """
 
     round: Count
@@ -25,18 +31,35 @@ class Note(Message):
     samples: Count
     tokens: Count
     loss_sum: float
+    weight: float = Field(ge=0)
+    norm: float = Field(ge=0)
     fingerprint: tuple[float, ...] = Field(max_length=16)
+    arrived_s: Seconds = 0.0
     extra: dict[str, float] = {}
+    seen: dict[str, Count] = Field({}, max_length=MOST_WITNESSED)
+    barred: dict[str, Line] = Field({}, max_length=MOST_WITNESSED)
+    usual_norm: float | None = Field(None, ge=0)
+    usual_loss: float | None = None
+    good_round: Count | None = None
+
+
+def short(name: str) -> str:
+    """The end of a peer id, enough to tell peers apart."""
+    return name[-12:]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`notes` by peer id; `lost` are members that failed while averaging."""
+    """`notes` by peer id; `lost` are members that went silent while averaging, `refused` those
+    whose offers were left out of it, and why; `struck` are those of them that reducers found.
+    """
 
     round: int
     outcome: Outcome
     notes: dict[str, Note]
     lost: tuple[str, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)
+    struck: tuple[str, ...] = ()
     failed_parts: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
@@ -50,7 +73,8 @@ class Verdict:
     @cached_property
     def offered(self) -> list[Note]:
         """Notes of the members whose samples are in the average."""
-        return [n for name, n in self.notes.items() if n.tokens and name not in self.lost]
+        left_out = {*self.lost, *self.refused}
+        return [n for name, n in self.notes.items() if n.tokens and name not in left_out]
 
     @property
     def samples(self) -> int:
@@ -79,22 +103,11 @@ class Verdict:
             bytes_in=self.bytes_in,
             bytes_out=self.bytes_out,
             lost=tuple(dict.fromkeys([*lost_before, *self.lost]))[:64],
+            refused=tuple(
+                Refusal(peer=name, reason=why[:300]) for name, why in sorted(self.refused.items())
+            )[:64],
             reason=self.reason[:300],
         )
-
-
-def read_notes(gathered: dict[str, object], round_number: int) -> dict[str, Note]:
-    """Raises ValueError when a member's note is malformed or of another round."""
-    notes = {}
-    for name, content in gathered.items():
-        try:
-            note = Note.model_validate(content)
-        except ValidationError as error:
-            raise ValueError(f"a member's note is malformed: {error.errors()[0]['msg']}") from error
-        if note.round != round_number:
-            raise ValueError(f"a member is in round {note.round}, not {round_number}")
-        notes[name] = note
-    return notes
 
 
 def deviates(own: Note, notes: dict[str, Note], coordinators: frozenset[str]) -> bool:

@@ -52,6 +52,7 @@ PHRASES = {
     "outcome_alone": _("one peer alone"),
     "outcome_partial": _("partial: a part failed and was not applied"),
     "outcome_failed": _("failed"),
+    "outcome_undone": _("undone: back to earlier parameters"),
     "mark": _("Round {round}: {outcome}, {members} peers, {samples} samples"),
     "strip": _(
         "The last {n} rounds: {clean} complete, {alone} alone, {partial} partial, {failed} failed."

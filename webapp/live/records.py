@@ -9,7 +9,7 @@ from datetime import datetime
 from trainer.wire import Outcome, VerdictSummary
 from webapp.collaborations.models import Collaboration
 from webapp.live.facts import APPLIED
-from webapp.live.models import RoundRecord
+from webapp.live.models import Event, RoundRecord
 
 FIELDS = [
     *("outcome", "members", "samples", "tokens", "loss", "held_out_loss", "duration_s"),
@@ -101,9 +101,26 @@ def _fill(record: RoundRecord, witnessed: Witnessed, at: datetime) -> None:
     record.bytes_in = verdict.bytes_in
     record.bytes_out = verdict.bytes_out
     record.num_lost = len(verdict.lost)
-    record.reason = verdict.reason
+    record.reason = _reason(verdict)
     record.from_coordinator = witnessed.by_coordinator
     record.at = at
+
+
+def _reason(verdict: VerdictSummary) -> str:
+    """With what was wrong with offers that were left out; whose they were stays private."""
+    said = [verdict.reason] if verdict.reason else []
+    if verdict.refused:
+        offers = (
+            "1 offer was" if len(verdict.refused) == 1 else f"{len(verdict.refused)} offers were"
+        )
+        why = "; ".join(dict.fromkeys(f"it {one.reason}" for one in verdict.refused))
+        said.append(f"{offers} left out: {why}")
+    return "; ".join(said)[:300]
+
+
+def kind_of(record: RoundRecord) -> Event.What:
+    undone = record.outcome == Outcome.UNDONE
+    return Event.What.WARNING if undone else Event.What.ROUND
 
 
 def story(record: RoundRecord) -> str:
@@ -115,6 +132,11 @@ def story(record: RoundRecord) -> str:
         Outcome.ALONE: f"Round {record.round} is done by one peer alone",
         Outcome.PARTIAL: f"Round {record.round} lost a part and was not applied",
         Outcome.FAILED: f"Round {record.round} failed and was not applied",
+        Outcome.UNDONE: f"Round {record.round} was undone",
     }[Outcome(record.outcome)]
     peers = "1 peer" if record.members == 1 else f"{record.members} peers"
-    return f"{what}: {peers}{lost}, {record.samples:,} samples{loss}."
+    figures = f"{what}: {peers}{lost}, {record.samples:,} samples{loss}."
+    told = record.outcome == Outcome.UNDONE or (record.from_coordinator and record.reason)
+    if not told or record.outcome == Outcome.ALONE:
+        return figures
+    return f"{figures} {record.reason[:1].upper()}{record.reason[1:]}."[:300]

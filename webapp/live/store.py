@@ -32,7 +32,7 @@ from webapp.devices.models import Session
 from webapp.live.facts import APPLIED
 from webapp.live.models import Event, RoundRecord
 from webapp.live.public import public_event, public_round
-from webapp.live.records import Witnessed, record_rounds, site_time, story
+from webapp.live.records import Witnessed, kind_of, record_rounds, site_time, story
 from webapp.live.services import Told, add_event, leave
 
 Item = tuple[UUID, Report]
@@ -118,7 +118,7 @@ def _store_rounds(
     news = stored.news[collaboration.slug]
     news.rounds += [public_round(record) for record, _ in changed] + measured
     events = Event.objects.bulk_create(
-        Event(collaboration=collaboration, at=now, what=Event.What.ROUND, text=story(record))
+        Event(collaboration=collaboration, at=now, what=kind_of(record), text=story(record))
         for record, is_news in changed
         if is_news
     )

@@ -1,0 +1,113 @@
+"""Real averagers, each in a process of its own with a DHT of its own, driven round by round."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import torch
+from hivemind.dht import DHT
+
+from trainer.engine.ending import norm_of
+from trainer.recipe import Round
+from trainer.swarm import averager, clock, empty_streams
+from trainer.swarm.averager import RoundAverager
+from trainer.swarm.judgement import Limits
+from trainer.swarm.verdict import Note, Verdict
+from trainer.wire import Role
+
+LIMITS = Limits(most_samples=3000, sequence_length=32)
+MARK = (1.0, -2.0, 10.0)
+Result = tuple[Verdict, list[torch.Tensor]]
+
+
+class Group:
+    """`shapes` of every offer. Members are added one by one; the first may be the coordinator."""
+
+    def __init__(
+        self, shapes: Sequence[tuple[int, ...]], codec: str = "fp32", coordinator: bool = False
+    ) -> None:
+        multiprocessing.set_start_method("fork", force=True)
+        clock.follow_site(0.0)
+        empty_streams.install()
+        self.shapes = shapes
+        self.timing = Round(matchmaking_s=4, averaging_s=15, target_samples=1000, codec=codec)
+        self.dhts: list[DHT] = []
+        self.averagers: list[RoundAverager] = []
+        self.round = 0
+        self._has_coordinator = coordinator
+
+    def add(self, codec: Callable[[str], Any] = averager.Codec) -> str:
+        """Starts one more member, which encodes its parts with `codec`; its name."""
+        first = [str(a) for a in self.dhts[0].get_visible_maddrs()] if self.dhts else []
+        dht = DHT(start=True, initial_peers=first, host_maddrs=["/ip4/127.0.0.1/tcp/0"])
+        self.dhts.append(dht)
+        honest, averager.Codec = averager.Codec, codec  # the averaging process is forked here
+        try:
+            made = RoundAverager(
+                [torch.zeros(shape) for shape in self.shapes],
+                dht,
+                swarm_id="group",
+                timing=self.timing,
+                limits=LIMITS,
+                coordinators=self.coordinators,
+                client_mode=False,
+                state_source=lambda: ({"round": 0}, []),
+            )
+        finally:
+            averager.Codec = honest
+        self.averagers.append(made)
+        return str(dht.peer_id)
+
+    @property
+    def names(self) -> list[str]:
+        return [str(dht.peer_id) for dht in self.dhts]
+
+    @property
+    def coordinators(self) -> frozenset[str]:
+        return frozenset(self.names[:1] if self._has_coordinator else [])
+
+    def _but(self, number: int) -> set[str]:
+        return {name for place, name in enumerate(self.names) if place != number}
+
+    def note(self, offer: Sequence[torch.Tensor], count: int, **lies: Any) -> Note:
+        honest = {
+            "round": self.round,
+            "role": Role.PEER,
+            "samples": count,
+            "tokens": count,
+            "loss_sum": 2.0 * count,
+            "weight": float(count),
+            "norm": norm_of(offer),
+            "fingerprint": MARK,
+        }
+        return Note(**{**honest, **lies})
+
+    def average(
+        self,
+        offers: Sequence[Sequence[torch.Tensor]],
+        tokens: Sequence[int],
+        lies: dict[int, dict[str, Any]] | None = None,
+    ) -> list[Result]:
+        """One round of all members at once; `lies` change the notes of some, by their number."""
+        self.round += 1
+        notes = [
+            self.note(offer, count, **(lies or {}).get(number, {}))
+            for number, (offer, count) in enumerate(zip(offers, tokens, strict=True))
+        ]
+        with ThreadPoolExecutor(len(offers)) as pool:
+            running = [
+                pool.submit(member.run_round, offer, note, self._but(number), lambda activity: True)
+                for number, (member, offer, note) in enumerate(
+                    zip(self.averagers, offers, notes, strict=True)
+                )
+            ]
+            return [one.result() for one in running]
+
+    def close(self) -> None:
+        for member in self.averagers:
+            member.shutdown()
+        for dht in self.dhts:
+            dht.shutdown()

@@ -1,0 +1,81 @@
+"""Ways in which a member departs from the truth; `job.json` names them under `lies`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from trainer.engine.ending import Ending
+from trainer.engine.learner import Learner
+from trainer.engine.loop import RoundLoop
+from trainer.swarm import averager
+from trainer.swarm.codec import Codec
+
+
+def tell(lies: dict[str, Any]) -> None:
+    """Call before the engine starts: its processes are forked, lies and all."""
+    for name, value in lies.items():
+        WAYS[name](value)
+
+
+def send_nan(_: Any) -> None:
+    """Past every check of its own: in the parts for others, not in those it averages."""
+
+    class Nan(Codec):
+        def compress(self, tensor, info=None, allow_inplace=False):
+            message = super().compress(tensor)
+            if info is not None and message.dtype == "fp16":
+                message.buffer = b"\0\0" + np.full(tensor.numel(), np.nan, "<f2").tobytes()
+            return message
+
+    averager.Codec = Nan
+
+
+def change_note(changes: dict[str, Any]) -> None:
+    honest = Ending._note
+    Ending._note = lambda self, offer: honest(self, offer).model_copy(update=changes)
+
+
+def change_record(changes: dict[str, Any]) -> None:
+    honest = RoundLoop.standing
+    RoundLoop.standing = lambda self: honest(self).model_copy(update=changes)
+
+
+def poison(round_number: int) -> None:
+    """The step of this round goes far astray, and everybody takes it."""
+    honest = Learner.accept
+
+    def accept(self, mean, notes):
+        bad = self.round == round_number
+        honest(self, mean, notes)
+        if bad:
+            with torch.no_grad():
+                for anchor in self.anchor:
+                    anchor.mul_(20)
+            self.begin()
+
+    Learner.accept = accept
+
+
+def set_clock(jumps: list[list[float]]) -> None:
+    """[[0, 5.0], [20, 3605.0]]: off by 5 s at first, and by an hour more after 20 s."""
+    honest, wrong = time.time, multiprocessing.get_context("fork").Value("d", jumps[0][1])
+    time.time = lambda: honest() + wrong.value
+    for after_s, value in jumps[1:]:
+        timer = threading.Timer(after_s, setattr, (wrong, "value", value))
+        timer.daemon = True
+        timer.start()
+
+
+WAYS = {
+    "nan": send_nan,
+    "note": change_note,
+    "record": change_record,
+    "poison": poison,
+    "clock": set_clock,
+}
