@@ -13,18 +13,22 @@ from typing import Any
 
 from bench.equal_samples import Task
 from tests.swarm.swarm import ROOT, Member, Swarm
-from trainer.recipe import Choice, Recipe
+from trainer.recipe import Choice
 
 GOAL = 500.0
 LOSS_GOAL = 1.01  # of DeDLOC's
 LEARNING_RATE = 2e-3
+MICRO_BATCH = 8
 LONGEST_S = 300.0
-DILOCO = Choice(name="diloco")
-CASES: dict[str, tuple[int, dict[str, Any]]] = {  # micro-batches a round, changes to the recipe
-    "dedloc": (1, {}),
-    "diloco H=1": (1, {"strategy": DILOCO}),
-    "diloco H=50": (50, {"strategy": DILOCO}),
-    "diloco H=500": (500, {"strategy": DILOCO}),
+DEDLOC, DILOCO = Choice(name="dedloc"), Choice(name="diloco")
+CASES = {  # strategy, micro-batches of a peer in a round, codec
+    "dedloc": (DEDLOC, 1, "fp32"),
+    "dedloc fp16": (DEDLOC, 1, "fp16"),
+    "dedloc int8": (DEDLOC, 1, "int8"),
+    "diloco H=1": (DILOCO, 1, "fp32"),
+    "diloco H=50": (DILOCO, 50, "fp32"),
+    "diloco H=500": (DILOCO, 500, "fp32"),
+    "diloco H=500 int8": (DILOCO, 500, "int8"),
 }
 
 
@@ -39,13 +43,12 @@ def start(member: Member, num_batches: int) -> subprocess.Popen[str]:
     )
 
 
-def bytes_per_sample(folder: Path, num_batches: int, changes: dict[str, Any]) -> float:
+def bytes_per_sample(folder: Path, strategy: Choice, num_batches: int, codec: str) -> float:
     """Over all rounds of both peers, each process of which ends by itself."""
-    swarm = Swarm(folder)
-    recipe = swarm.recipe.model_dump(mode="json") | {
-        key: part.model_dump(mode="json") for key, part in changes.items()
-    }
-    swarm.recipe = Recipe.model_validate(recipe)
+    samples = 2 * num_batches * MICRO_BATCH
+    swarm = Swarm(folder, target_samples=samples, codec=codec)
+    changes = {"strategy": strategy, "micro_batch": MICRO_BATCH}
+    swarm.recipe = swarm.recipe.model_copy(update=changes)
     members = [swarm.prepare("coordinator", "coordinator"), swarm.prepare("other")]
     running = [start(member, num_batches) for member in members]
     try:
@@ -62,14 +65,15 @@ def bytes_per_sample(folder: Path, num_batches: int, changes: dict[str, Any]) ->
 
 def main() -> dict[str, Any]:
     found = {}
-    for label, (num_batches, changes) in CASES.items():
+    for label, case in CASES.items():
         with tempfile.TemporaryDirectory() as folder:
-            found[label] = bytes_per_sample(Path(folder), num_batches, changes)
+            found[label] = bytes_per_sample(Path(folder), *case)
         print(f"{label}: {found[label]:,.1f} bytes a sample", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         task = Task(Path(folder))
         losses = {
-            "dedloc": task.held_out_loss(Choice(name="dedloc"), 1, LEARNING_RATE),
+            "dedloc": task.held_out_loss(DEDLOC, 1, LEARNING_RATE),
+            "diloco H=50": task.held_out_loss(DILOCO, 50, LEARNING_RATE),
             "diloco H=500": task.held_out_loss(DILOCO, 500, LEARNING_RATE),
         }
     less = round(found["dedloc"] / found["diloco H=500"], 3)

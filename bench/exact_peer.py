@@ -15,6 +15,7 @@ import torch
 
 from tests.swarm.member import job_in
 from trainer.engine import texts
+from trainer.engine.ending import norm_of
 from trainer.engine.job import Job
 from trainer.engine.learner import Learner
 from trainer.swarm.peer import SwarmPeer, Unreachable
@@ -55,12 +56,12 @@ def average(peer: SwarmPeer, learner: Learner) -> Verdict:
         samples=context.samples,
         tokens=context.tokens,
         loss_sum=0.0,
+        weight=offer.weight,
+        norm=norm_of(offer.tensors),
         fingerprint=learner.fingerprint(),
     )
     for _ in range(ATTEMPTS):
-        verdict, mean = peer.averager.run_round(
-            offer.tensors, offer.weight, note, 2, lambda activity: True
-        )
+        verdict, mean = peer.averager.run_round(offer.tensors, note, 2, lambda activity: True)
         if verdict.outcome is Outcome.CLEAN and len(verdict.notes) == 2:
             learner.accept(mean, [each.extra for each in verdict.offered])
             return verdict

@@ -166,3 +166,18 @@ def test_a_peer_learns_with_every_strategy(recipe: Recipe):
         play(peers)
     after, _ = peers[0].evaluate(held_out)
     assert after < 0.9 * before
+
+
+def test_diloco_alone_with_plain_outer_steps_is_one_long_run_of_adamw():
+    plain = Choice(name="diloco", params={"outer_learning_rate": 1.0, "outer_momentum": 0.0})
+    constant = Optimizer(learning_rate=1e-2, warmup_rounds=0, schedule="constant")
+    local = Learner(make_recipe(strategy=plain, optimizer=constant), pad_id=0)
+    together = Learner(make_recipe(optimizer=constant), pad_id=0)
+    for number in range(12):
+        local.learn(make_batch(number))
+        if number % 4 == 3:
+            local.accept(average([local]), [])
+        together.learn(make_batch(number))
+        together.accept(average([together]), [])
+    for mine, theirs in zip(local.anchor, together.anchor, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
