@@ -11,15 +11,22 @@ from trainer.recipe import Choice
 
 pytestmark = pytest.mark.swarm
 MOST_STEPS = 25
+PATIENCE_S = 120.0
+
+
+def num_shared(coordinator: Member) -> int:
+    return sum(verdict["members"] == 2 for verdict in coordinator.rounds())
 
 
 def learn_together(swarm: Swarm) -> tuple[Member, Member, Member]:
     """A coordinator and a first peer; a second one comes after some rounds."""
     coordinator = swarm.open()
     first = swarm.add("first")
-    wait_for("some rounds", lambda: coordinator.round >= 1, 90)
+    wait_for("some rounds", lambda: coordinator.round >= 1, PATIENCE_S)
     late = swarm.add("late")
-    wait_for("shared rounds", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3, 90)
+    wait_for(
+        "shared rounds", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3, 120
+    )
     return coordinator, first, late
 
 
