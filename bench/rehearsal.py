@@ -14,13 +14,11 @@ FILL_S = 5.0  # that peers of the default speed take for a round's samples
 
 
 def make_plan(folder: Path, peers: int, rounds: int, **options: Any) -> Plan:
-    """The held-out loss is measured when the last round is done."""
     torch.set_num_threads(1)
     recipe, files = make_toy(folder, peers)
     timing = recipe.round.model_copy(
         update={
             "target_samples": round(FILL_S * peers * recipe.micro_batch),
-            "checkpoint_every": rounds,
         }
     )
     falling = {"schedule": "linear", "total_rounds": rounds}  # the last rounds settle
