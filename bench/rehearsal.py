@@ -17,9 +17,7 @@ def make_plan(folder: Path, peers: int, rounds: int, **options: Any) -> Plan:
     torch.set_num_threads(1)
     recipe, files = make_toy(folder, peers)
     timing = recipe.round.model_copy(
-        update={
-            "target_samples": round(FILL_S * peers * recipe.micro_batch),
-        }
+        update={"target_samples": round(FILL_S * peers * recipe.micro_batch)}
     )
     falling = {"schedule": "linear", "total_rounds": rounds}  # the last rounds settle
     optimizer = recipe.optimizer.model_copy(update=falling)
