@@ -12,7 +12,7 @@ from typing import Any
 from bench.rehearsal import make_plan
 from trainer.simulator.run import Rehearsal
 
-NUM_PEERS, NUM_ROUNDS = 16, 24
+NUM_PEERS, NUM_ROUNDS = 16, 18
 HARMLESS = ("nan", "scale", "weight")  # these are to change nothing
 OTHERS = ("flip", "delayed")  # what they do without a robust average is reported
 BAND = 0.05

@@ -11,7 +11,7 @@ from trainer.simulator.files import make_toy
 from trainer.simulator.plan import Plan
 
 torch.set_num_threads(1)
-ROUND_S = 4.0
+ROUND_S = 3.0
 
 
 def make_plan(folder: Path, **changes: Any) -> Plan:
@@ -22,4 +22,4 @@ def make_plan(folder: Path, **changes: Any) -> Plan:
         update={"target_samples": round(ROUND_S * peers * recipe.micro_batch)}
     )
     recipe = recipe.model_copy(update={"round": timing})
-    return Plan(**{"recipe": recipe, "files": files, "peers": peers, "rounds": 8, **changes})
+    return Plan(**{"recipe": recipe, "files": files, "peers": peers, "rounds": 6, **changes})

@@ -30,7 +30,7 @@ class Member:
         self.wanted: list[int] = []
         self.catch_up = SimpleNamespace(run=self.wanted.append)
         self.stage: Any = None
-        self.deadline = Deadline(60)
+        self.timing = SimpleNamespace(deadline=Deadline(60))
         self.ending = Ending(self)  # type: ignore[arg-type]
 
     def start_round(self) -> Tally:

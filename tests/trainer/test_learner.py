@@ -102,20 +102,6 @@ def test_c12_after_a_resume_the_learning_rate_goes_on_where_it_was():
     assert longer.swarm_id() != recipe.swarm_id()  # another schedule is another swarm
 
 
-def test_a_newcomer_with_the_state_goes_on_like_a_veteran():
-    veteran = Learner(make_recipe(), pad_id=0)
-    for number in range(3):
-        play_round(veteran, make_batch(number))
-    metadata, tensors = veteran.state()
-    newcomer = Learner(make_recipe(seed=5), pad_id=0)
-    newcomer.load_state(metadata["round"], tensors)
-    assert newcomer.round == 3
-    for learner in (veteran, newcomer):
-        play_round(learner, make_batch(9))
-    for mine, theirs in zip(newcomer.params, veteran.params, strict=True):
-        assert torch.equal(mine, theirs)
-
-
 def test_a_fingerprint_tells_other_parameters_and_equal_ones():
     one, same, other = (Learner(make_recipe(), pad_id=0) for _ in range(3))
     play_round(other, make_batch(1))

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.rehearsals import ROUND_S, make_plan
+from trainer import catalogue
 from trainer.__main__ import main
+from trainer.recipe import Choice
 from trainer.simulator.clocks import Error
 from trainer.simulator.links import KINDS, Link, exchange_s
 from trainer.simulator.plan import Plan
@@ -148,7 +150,8 @@ def test_rounds_are_ended_by_the_target_and_not_by_the_deadline(plan, undisturbe
         ("--toy --liars nan:9", "raise --peers"),
         ("--toy --links carrier-pigeon", "choose from lan"),
         ("--toy --links 1/2", "UP/DOWN/MS"),
-        ("--toy --clocks soon", "--clocks 'soon'"),
+        ("--toy --liars clock=soon", "--liars 'clock=soon'"),
+        ("--toy --liars clock=nan", "nan is out of range"),
         ("--toy --churn -1", "--churn -1.0 makes no sense"),
         ("--toy --peers 0", "from 1 to 500"),
         ("no-such-recipe.json", "cannot be read"),
@@ -169,14 +172,23 @@ def test_a_recipe_needs_its_files_and_no_other_ones(plan, tmp_path, capsys):
     assert "is not the recipe's tokenizer.json: its SHA-256" in capsys.readouterr().err
     files = plan.files.tokenizer.parent
     words = ["simulate", str(recipe), "--files", str(files), "--peers", "3", "--rounds", "1"]
-    assert main([*words, "--speed", "8"]) == 0
+    assert main([*words, "--liars", "clock=0.5"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["reached"]
     recipe.write_text('{"format": 1}')
     assert main(["simulate", str(recipe)]) == 1
     assert "is not a recipe: collaboration" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["loop", "ending", "catchup", "coordinator", "tally", "history"])
+@pytest.mark.parametrize("name", sorted(catalogue.plugins("strategies")))
+def test_every_strategy_learns_in_a_rehearsal_with_people_who_come_and_go(name, plan):
+    recipe = plan.recipe.model_copy(update={"strategy": Choice(name=name)})
+    figures = Rehearsal(replace(plan, recipe=recipe, leaves_per_minute=1.0)).run()
+    assert figures["reached"] and figures["stuck"] == figures["not_ended"] == []
+    assert figures["last_loss"] < figures["first_loss"] - 0.3
+    assert balanced(figures["samples"])
+
+
+@pytest.mark.parametrize("name", ["loop", "timing", "ending", "catchup", "coordinator", "tally"])
 def test_the_round_loop_tells_the_time_by_the_swarms_clock_alone(name):
     """Else a rehearsal would wait for real seconds, and no simulated one would pass."""
     assert "import time" not in (ROOT / "trainer" / "engine" / f"{name}.py").read_text()

@@ -63,6 +63,12 @@ def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(
         ({"optimizer__learning_rate": "nan"}, "optimizer__learning_rate", "Enter a number"),
         ({"round__target_samples": "4"}, None, "smaller than micro_batch"),
         ({"family__causal__heads": "3"}, None, "multiple of heads"),
+        ({"strategy": "fedavg", "strategy__fedavg__local_momentum": "0.9"}, None, "choose sgd"),
+        (
+            {"strategy__diloco__outer_momentum": "2"},
+            "strategy__diloco__outer_momentum",
+            "less than",
+        ),
         ({"sequence_length": "4096"}, None, "do not fit a model"),
         ({"texts": []}, "texts", "Choose a text"),
         ({"held_out": "", "finish__held_out_loss": "3"}, "finish__held_out_loss", "held-out text"),
@@ -78,6 +84,29 @@ def test_a_value_that_does_not_fit_is_named_at_its_field(files, changed, field, 
     form = filled(files, **changed)
     assert not form.is_valid()
     assert words in str(form.errors.get(field or "__all__", form.errors))
+
+
+def test_every_strategy_is_offered_and_its_defaults_make_a_recipe(files):
+    offered = [name for name, _label in filled(files).fields["strategy"].choices]
+    assert {"dedloc", "fedavg", "diloco"} <= set(offered)
+    for name in offered:
+        form = filled(files, strategy=name)
+        assert form.is_valid(), form.errors
+        assert form.recipe.strategy.name == name
+
+
+def test_a_strategy_has_the_parameters_that_the_organiser_gave(files):
+    given = {"local_optimizer": "sgd", "most_local_steps": "500", "weigh_by": "equal"}
+    fields = {f"strategy__diloco__{name}": value for name, value in given.items()}
+    form = filled(files, strategy="diloco", **fields)
+    assert form.is_valid(), form.errors
+    assert form.recipe.strategy.params == {
+        **given,
+        "local_momentum": 0.0,
+        "most_local_steps": 500,
+        "outer_learning_rate": 0.7,
+        "outer_momentum": 0.9,
+    }
 
 
 def test_a_text_cannot_be_trained_on_and_held_out(files):

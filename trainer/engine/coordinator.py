@@ -9,8 +9,9 @@ from typing import Any
 
 from trainer.engine import checkpoint
 from trainer.engine.learner import Learner
-from trainer.engine.loop import NEARLY, RoundLoop
+from trainer.engine.loop import RoundLoop
 from trainer.engine.tally import Tally
+from trainer.engine.timing import NEARLY
 from trainer.families.base import Batch
 from trainer.swarm import clock
 from trainer.swarm.progress import Stage, View, expected_group
@@ -60,7 +61,7 @@ class CoordinatorLoop(RoundLoop):
             return False
         timing = self.recipe.round
         samples = view.samples + view.samples_per_s * EARLY_S
-        done = max(samples / timing.target_samples, self.late_share(view))
+        done = max(samples / timing.target_samples, self.timing.late_share(view))
         ready = sum(view.abreast[name].stage is Stage.READY for name in group)
         called = 2 * ready > len(group) or (ready > 0 and (finishing or done >= NEARLY))
         return view.samples > 0 and (done >= 1 or called)

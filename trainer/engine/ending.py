@@ -35,10 +35,10 @@ class Ending:
     def run(self, view: View) -> None:
         """One attempt to end the round with those who are in it."""
         loop = self._loop
-        loop.tally.arrive(loop.round_age(view))
+        loop.tally.arrive(loop.timing.round_age(view))
         offer = loop.learner.offer()
         if offer is None:
-            loop.release("the gradient was not finite")
+            loop.release("what it had learned was not finite")
             return
         group = expected_group(view, loop.learner.round)
         note = self._note(offer)
@@ -82,6 +82,7 @@ class Ending:
             self._repeat("the group did not speak for the swarm")
             loop.tracker.forget_the_silent(group - set(verdict.notes))
         elif not verdict.tokens:
+            self._history.add(verdict)  # norms that stay what they are become usual
             self._void(replace(verdict, reason="nobody had anything to average"))
         elif deviates(note, verdict.notes, known):
             loop.release("this peer's parameters had drifted from the swarm's")
@@ -167,7 +168,7 @@ class Ending:
 
     def _go_on(self, verdict: Verdict) -> None:
         loop = self._loop
-        loop.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
+        loop.timing.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
         done = loop.start_round()
         loop.stage = Stage.TRAINING
         loop.tracker.publish()

@@ -9,23 +9,23 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils import clip_grad_norm_, get_total_norm
 
 from trainer import catalogue
 from trainer.engine import checkpoint
+from trainer.engine.optimizers import make_optimizer, set_steps
 from trainer.engine.schedule import learning_rate
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.strategies.base import Context, Offer
 
 FINGERPRINTS = 6
-EPSILON = 1e-6
 
 
 class Learner:
-    """`round` is the round it is in; all peers of a round hold the same parameters and moments.
+    """`round` is the round it is in; all peers of a round hold the same anchor and shared state.
 
-    The anchor, the moments and the strategy's shared state change under a lock, because newcomers
-    download them on another thread.
+    Both change under a lock, because newcomers download them on another thread.
     """
 
     def __init__(self, recipe: Recipe, pad_id: int) -> None:
@@ -44,30 +44,8 @@ class Learner:
         self.names = [name for name, _ in named]
         self.params = [param for _, param in named]
         self.anchor = [param.detach().clone() for param in self.params]
-        self.optimizer = self._make_optimizer()
+        self.optimizer = make_optimizer(self.strategy, recipe.optimizer, self.params)
         self.context = self.begin()
-
-    def _make_optimizer(self) -> torch.optim.AdamW:
-        options = self.recipe.optimizer
-        matrices = [p for p in self.params if p.ndim > 1]
-        others = [p for p in self.params if p.ndim <= 1]
-        optimizer = torch.optim.AdamW(
-            [
-                {"params": matrices, "weight_decay": options.weight_decay},
-                {"params": others, "weight_decay": 0.0},
-            ],
-            lr=options.learning_rate,
-            betas=(options.beta1, options.beta2),
-            eps=EPSILON,
-            foreach=True,
-        )
-        for param in self.params:
-            optimizer.state[param] = {
-                "step": torch.tensor(0.0),
-                "exp_avg": torch.zeros_like(param),
-                "exp_avg_sq": torch.zeros_like(param),
-            }
-        return optimizer
 
     # ------------------------------------------------------------ one round
     def begin(self) -> Context:
@@ -88,25 +66,39 @@ class Learner:
         return self.context
 
     def learn(self, batch: Batch) -> float | None:
-        """Adds one micro-batch to the round; its summed loss, or None when that is not finite."""
+        """Adds one micro-batch to the round; its summed loss.
+
+        None when that is not finite, or the gradient that a local step would follow.
+        """
         loss = self.family.loss_sum(self.model, self._on_device(batch))
         value = float(loss.detach())
         if not torch.isfinite(loss):
             return None
         loss.backward()
+        if self.strategy.local and not torch.isfinite(get_total_norm(self.context.gradient)):
+            return None
         self.context.samples += batch.samples
         self.context.tokens += batch.tokens
-        self.strategy.correct(self.context)
-        self.context.steps += 1
-        self.strategy.stepped(self.context)
+        self.context.batch_tokens = batch.tokens
+        with torch.no_grad():
+            self.strategy.correct(self.context)
+            self.context.steps += 1
+            self.strategy.stepped(self.context)
         return value
 
+    @property
+    def full(self) -> bool:
+        """Whether this peer may take no more local steps in this round."""
+        return 0 < self.strategy.most_steps <= self.context.steps
+
+    @torch.no_grad()
     def offer(self) -> Offer | None:
         """What the round has accumulated; None when it is not finite."""
         offer: Offer = self.strategy.offer(self.context)
         finite = all(bool(torch.isfinite(tensor).all()) for tensor in offer.tensors)
         return offer if finite else None
 
+    @torch.no_grad()
     def offer_shapes(self) -> Sequence[Tensor]:
         """Tensors of the shapes of every offer of this strategy."""
         return self.strategy.offer(self.context).tensors  # type: ignore[no-any-return]
@@ -129,21 +121,23 @@ class Learner:
     def accept(self, mean: Sequence[Tensor], notes: Sequence[dict[str, float]]) -> None:
         """Applies the average and enters the next round."""
         on_device = [tensor.to(self.device) for tensor in mean]
-        with self._lock:
+        with self._lock, torch.no_grad():
             self.strategy.accept(self.context, on_device, notes)
             self.round += 1
-            with torch.no_grad():
-                for param, anchor in zip(self.params, self.anchor, strict=True):
-                    anchor.copy_(param)
+            for param, anchor in zip(self.params, self.anchor, strict=True):
+                anchor.copy_(param)
         self.begin()
 
     def _step(self, mean: Sequence[Tensor]) -> None:
-        for param, gradient in zip(self.params, mean, strict=True):
-            param.grad = gradient.clone()
-        torch.nn.utils.clip_grad_norm_(self.params, self.recipe.optimizer.clip_norm)
+        """Uses the accumulated gradient up."""
+        for accumulated, gradient in zip(self.context.gradient, mean, strict=True):
+            accumulated.copy_(gradient)
+        clip_grad_norm_(self.params, self.recipe.optimizer.clip_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = self.context.learning_rate
         self.optimizer.step()
+        for accumulated in self.context.gradient:
+            accumulated.zero_()
 
     # ------------------------------------------------------------ state
     def fingerprint(self) -> tuple[float, ...]:
@@ -161,7 +155,7 @@ class Learner:
         return (*(float(mark) for mark in marks), square**0.5)
 
     def state(self) -> tuple[dict[str, int], list[Tensor]]:
-        """Copies of what a newcomer needs: the round, anchor, moments and shared state."""
+        """Copies of what a newcomer needs: the round, the anchor and the shared state."""
         with self._lock:
             return {"round": self.round}, [t.detach().cpu().clone() for t in self._state_tensors()]
 
@@ -171,24 +165,17 @@ class Learner:
             for target, source in zip(self._state_tensors(), tensors, strict=True):
                 target.copy_(source)
             self.round = round_number
-            for param in self.params:
-                self.optimizer.state[param]["step"].fill_(float(round_number))
+            if not self.strategy.local:
+                set_steps(self.optimizer, round_number)
         self.begin()
 
     def _state_tensors(self) -> list[Tensor]:
-        moments = [
-            self.optimizer.state[param][kind]
-            for kind in ("exp_avg", "exp_avg_sq")
-            for param in self.params
-        ]
-        shared = [t for name in sorted(self.strategy.shared) for t in self.strategy.shared[name]]
-        return [*self.anchor, *moments, *shared]
+        shared = self.strategy.shared
+        return [*self.anchor, *(tensor for kind in sorted(shared) for tensor in shared[kind])]
 
     def _state_names(self) -> list[str]:
-        names = [f"{kind}.{n}" for kind in ("model", "exp_avg", "exp_avg_sq") for n in self.names]
-        for kind in sorted(self.strategy.shared):
-            names += [f"shared.{kind}.{i}" for i in range(len(self.strategy.shared[kind]))]
-        return names
+        kinds = ["model", *sorted(self.strategy.shared)]
+        return [f"{kind}.{name}" for kind in kinds for name in self.names]
 
     def save(self, path: Path) -> None:
         """Raises OSError when there is no room; what was there before is untouched."""

@@ -11,21 +11,19 @@ from trainer.engine.job import Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.status import Meter, Status
 from trainer.engine.tally import Tally
+from trainer.engine.timing import Timing
 from trainer.engine.transport import Peer
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.sources.base import SourceUnavailable
 from trainer.swarm import clock
-from trainer.swarm.deadline import Deadline
-from trainer.swarm.progress import Stage, Standing, View, expected_group
+from trainer.swarm.progress import Stage, Standing, View
 from trainer.wire import Activity, Control, LeaveCause, Outcome, Role, VerdictSummary, Wish
 
-NEARLY = 0.7  # of the target or the deadline: then a peer that is ready is followed
 HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
 GIVE_UP_S = 9.0  # a leaver breaks off an average that takes longer
 IDLE_S = 0.25
 PAUSE_S = 10.0
-MEETING_S = 30.0  # a newcomer ends no round before it has seen a coordinator, or for so long
 log = logging.getLogger(__name__)
 
 
@@ -48,15 +46,13 @@ class RoundLoop:
         self._status, self.outbox, self._wishes = status, outbox, wishes
         self._new_batches, self._batches = batches, batches()
         self._meter, self.tally = Meter(), Tally()
-        self.deadline = Deadline(recipe.round.deadline_s)
+        self.timing = Timing(self)
         self.stage = Stage.AWAY
         self._stop_seen: float | None = None
-        self._met = not peer.coordinators
-        self._began = clock.monotonic()
         self.averager = peer.average(learner.offer_shapes(), learner.state)
         self.tracker = peer.track(self.standing)
         self.catch_up, self._ending = CatchUp(self), Ending(self)
-        status.watch_swarm(self._swarm_samples)
+        status.watch_swarm(self.swarm_samples)
 
     def run(self) -> LeaveCause:
         """Until the site or the volunteer wishes otherwise."""
@@ -80,7 +76,7 @@ class RoundLoop:
             elif finishing and self.may_finish(view):
                 return control.cause or LeaveCause.FINISHED
             else:
-                self.enter(Stage.TRAINING)
+                self.enter(Stage.FULL if self.learner.full else Stage.TRAINING)
                 self.work(view)
 
     # ------------------------------------------------------------ what others see
@@ -96,7 +92,7 @@ class RoundLoop:
             role=self.role,
             stage=self.stage,
             started=tally.started,
-            deadline_s=self.deadline.measured(),
+            deadline_s=self.timing.deadline.measured(),
             at=clock.now(),
         )
 
@@ -116,7 +112,7 @@ class RoundLoop:
             self.stage = stage
             self.tracker.publish()
 
-    def _swarm_samples(self) -> int:
+    def swarm_samples(self) -> int:
         view = self.tracker.view()
         others = view.samples if view.round == self.learner.round else 0.0
         return int(others) + self.tally.samples
@@ -144,7 +140,7 @@ class RoundLoop:
         left_s = HAND_IN_S - self._stopping_for()
         if not self.tally.tokens or not view.present or left_s < 0:
             return False
-        missing = self.recipe.round.target_samples - self._swarm_samples()
+        missing = self.recipe.round.target_samples - self.swarm_samples()
         return missing <= left_s * (view.samples_per_s + self._meter.rate())
 
     def _pause(self, control: Control) -> None:
@@ -162,9 +158,10 @@ class RoundLoop:
 
     # ------------------------------------------------------------ one round
     def work(self, view: View) -> None:
-        """One micro-batch."""
-        if self.tally.samples >= self.recipe.round.enough_samples():
-            self.show(Activity.WAITING, "it has enough samples for this round")
+        """One micro-batch, or a moment's rest when this round has no more for us."""
+        enough = self._enough()
+        if enough:
+            self.show(Activity.WAITING, enough)
             clock.sleep(IDLE_S)
             return
         self.show(Activity.TRAINING, "" if view.peers else "nobody else is here")
@@ -177,7 +174,7 @@ class RoundLoop:
             return
         loss = self.learner.learn(batch)
         if loss is None:
-            self.release("the loss of a micro-batch was not finite")
+            self.release("the loss or gradient of a micro-batch was not finite")
             return
         self.tally.add(batch, loss, clock.monotonic() - began)
         self._meter.add(batch.samples)
@@ -191,32 +188,17 @@ class RoundLoop:
         while clock.monotonic() < until and self.wish().wish is Wish.RUN:
             clock.sleep(IDLE_S)
 
+    def _enough(self) -> str:
+        """Why it takes no more micro-batches in this round; "" when it does."""
+        if self.learner.full:
+            return f"took its {self.learner.context.steps} local steps; waiting for the others"
+        if self.tally.samples >= self.recipe.round.enough_samples():
+            return "it has enough samples for this round"
+        return ""
+
     def due(self, view: View, finishing: bool) -> bool:
-        """Whether the round should end now: target reached, deadline passed, or others do so."""
-        abreast = expected_group(view, self.learner.round)
-        samples = self._swarm_samples()
-        if samples <= 0 or (view.present and not abreast) or not self._has_met(view):
-            return False
-        done = max(samples / self.recipe.round.target_samples, self.late_share(view))
-        ready = {name for name in abreast if view.abreast[name].stage is Stage.READY}
-        called = bool(ready & self.peer.coordinators) or (done >= NEARLY and bool(ready))
-        return done >= 1 or called or (finishing and self.tally.tokens > 0)
-
-    def _has_met(self, view: View) -> bool:
-        """Whether we are past the first moments, in which others may be there and not yet seen."""
-        late = clock.monotonic() - self._began > MEETING_S
-        self._met = self._met or view.coordinators > 0 or late
-        return self._met
-
-    def late_share(self, view: View) -> float:
-        """How much of the deadline is over."""
-        others = view.deadlines() if view.round == self.learner.round else []
-        return self.round_age(view) / self.deadline.seconds(others)
-
-    def round_age(self, view: View) -> float:
-        """Seconds since this round began, for us or by the middle of the others."""
-        began = view.started() if view.round == self.learner.round else None
-        return clock.now() - min(self.tally.started, began or self.tally.started)
+        """Whether the round should end now."""
+        return self.timing.due(view, finishing)
 
     def start_round(self) -> Tally:
         """A new tally; returns the old one."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainer.simulator.meeting import Meeting
-from trainer.wire import Body, HeldOut, Outcome, Receipt, RoundSeen, VerdictSummary
+from trainer.wire import Body, Outcome, Receipt, RoundSeen, VerdictSummary
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,6 @@ class Ledger:
     tell: Callable[[Attempt], None]
     witnessed: dict[int, Attempt] = field(default_factory=dict)
     undone: set[int] = field(default_factory=set)
-    held_out: list[tuple[int, float]] = field(default_factory=list)
     attempts: Counter[str] = field(default_factory=Counter)
     _verdicts: dict[int, VerdictSummary] = field(default_factory=dict)
     _receipts: list[tuple[str, Receipt]] = field(default_factory=list)
@@ -44,8 +43,6 @@ class Ledger:
     def report(self, name: str, body: Body, at_s: float) -> None:
         if isinstance(body, Receipt):
             self._receipts.append((name, body))
-        elif isinstance(body, HeldOut):
-            self.held_out.append((body.round, body.loss))
         elif isinstance(body, RoundSeen):
             self._witness(body.verdict, at_s)
 

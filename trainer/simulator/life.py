@@ -136,6 +136,11 @@ class Life:
             clock.sleep(batch.samples / self._samples_per_s)
             yield batch
 
+    def held_out_loss(self) -> float | None:
+        """Of its model as it is now; None where the recipe has no held-out text."""
+        batches = self._held_out()
+        return self.learner.evaluate(batches)[0] if batches else None
+
     def _held_out(self) -> list[Batch]:
         around = self._around
         if around.files.held_out is None:

@@ -28,15 +28,10 @@ def read_plan(given: argparse.Namespace, folder: Path) -> Plan:
     else:
         recipe = read_recipe(given.recipe)
         files = find(recipe, given.files or given.recipe.absolute().parent)
-    lies = _counted("--liars", given.liars, _liar)
-    named = [kind for kind, count in lies for _ in range(int(count))]
-    wrong = _counted("--clocks", given.clocks, _error)
-    errors = [error for error, count in wrong for _ in range(int(count))]
-    if len(named) + len(errors) > peers:
-        raise Unusable(
-            f"--liars and --clocks name {len(named) + len(errors)} peers, and there are {peers}: "
-            "raise --peers"
-        )
+    counted = _counted("--liars", given.liars, _liar)
+    odd = [kind for kind, count in counted for _ in range(int(count))]
+    if len(odd) > peers:
+        raise Unusable(f"--liars names {len(odd)} peers, and there are {peers}: raise --peers")
     return Plan(
         recipe,
         files,
@@ -44,9 +39,8 @@ def read_plan(given: argparse.Namespace, folder: Path) -> Plan:
         rounds=_between("--rounds", given.rounds, 1, 100_000),
         leaves_per_minute=_between("--churn", given.churn, 0, 1000) / 100,
         links=tuple(_counted("--links", given.links, _link)) or Plan.links,
-        liars=tuple(named),
-        clock_errors=tuple(errors),
-        samples_per_s=given.speed and _between("--speed", given.speed, 0.001, 10**6),
+        liars=tuple(kind for kind in odd if isinstance(kind, str)),
+        clock_errors=tuple(kind for kind in odd if isinstance(kind, Error)),
         seed=given.seed,
     )
 
@@ -67,12 +61,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="cable",
         help=f"KIND[:SHARE],… of {', '.join(KINDS)} or UP/DOWN/MS (Mbit/s, latency)",
     )
-    parser.add_argument("--liars", default="", help=f"KIND[:COUNT],… of {', '.join(liars.KINDS)}")
     parser.add_argument(
-        "--clocks", default="", help="SECONDS[/PPM][:COUNT],…: clocks that stay so wrong"
-    )
-    parser.add_argument(
-        "--speed", type=float, default=None, help="samples/s; default: a micro-batch a second"
+        "--liars",
+        default="",
+        help=f"KIND[:COUNT],… of {', '.join(liars.KINDS)} or clock=SECONDS[/PPM] (so wrong)",
     )
     parser.add_argument("--seed", type=int, default=0, help="the same seed, the same run")
 
@@ -92,25 +84,31 @@ def _counted(option: str, text: str, read: Callable[[str], Kind]) -> list[tuple[
     return found
 
 
-def _liar(name: str) -> str:
+def _liar(name: str) -> str | Error:
+    kind, _, wrong = name.partition("=")
+    if kind == "clock":
+        offset, _, ppm = wrong.partition("/")
+        return Error(_number(offset), _number(ppm or "0"))
     if name not in liars.KINDS:
         known = ", ".join(f"{n} ({kind.summary})" for n, kind in liars.KINDS.items())
-        raise ValueError(f"there is no liar {name!r}; choose from {known}")
+        raise ValueError(f"there is no liar {name!r}; choose from {known}, clock=SECONDS")
     return name
 
 
 def _link(text: str) -> Link:
     if text in KINDS:
         return KINDS[text]
-    numbers = [float(part) for part in text.split("/")] if "/" in text else []
+    numbers = [_number(part) for part in text.split("/")] if "/" in text else []
     if len(numbers) != 3 or min(numbers) <= 0:
         raise ValueError(f"choose from {', '.join(KINDS)}, or write UP/DOWN/MS, such as 10/50/20")
     return Link(numbers[0], numbers[1], numbers[2] / 1000)
 
 
-def _error(text: str) -> Error:
-    offset, _, ppm = text.partition("/")
-    return Error(float(offset), float(ppm or 0))
+def _number(text: str) -> float:
+    value = float(text)
+    if not abs(value) <= 10**9:
+        raise ValueError(f"{text} is out of range")
+    return value
 
 
 def _between(option: str, value: Any, least: float, most: float) -> Any:

@@ -156,7 +156,7 @@ class Rehearsal:
             "simulated_s": round(seconds, 3),
             "first_loss": losses[0] if losses else None,
             "last_loss": losses[-1] if losses else None,
-            "held_out_loss": ledger.held_out[-1][1] if ledger.held_out else None,
+            "held_out_loss": self.coordinator.held_out_loss(),
             "attempts": dict(sorted(ledger.attempts.items())),
             "joined": self._joined,
             "killed": self._killed,

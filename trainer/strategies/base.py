@@ -8,7 +8,8 @@ The engine calls five hooks:
     offer    what this peer puts into the average
     accept   the average, after a clean verdict only: the one place where state is written
 
-State is declared: a newcomer downloads the tensors of `shared`; those of `own` never leave.
+State is declared, one tensor for each parameter under each name: a newcomer downloads `shared`,
+and a checkpoint holds it; `own` never leaves the peer. The moments of the optimizer are among them.
 Strategies touch tensors through their methods only, so that these files load no torch.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,9 +33,11 @@ class Params(BaseModel):
 class Context:
     """One round as its strategy sees it.
 
-    `gradient` is the gradient of the summed losses of `tokens` target tokens, one tensor for each
-    of `params`. `anchor` is what all peers shared when the round began. `step` takes one
-    optimizer step along a mean gradient, with the round's learning rate.
+    `gradient` is the gradient of the summed losses of all target tokens since the last `step`, one
+    tensor for each of `params`. `anchor` is what all peers shared when the round began. `step`
+    takes one optimizer step along a mean gradient, with the round's learning rate, and zeroes
+    `gradient`. `steps`, `samples` and `tokens` count since the round began; `batch_tokens` are the
+    newest micro-batch's.
     """
 
     params: Sequence[Tensor]
@@ -46,11 +49,15 @@ class Context:
     steps: int = 0
     samples: int = 0
     tokens: int = 0
+    batch_tokens: int = 0
 
 
 @dataclass(frozen=True)
 class Offer:
-    """`weight` is in target tokens; 0 makes an empty offer, which changes no average."""
+    """`weight` is in target tokens, unless the recipe says otherwise.
+
+    0 makes an empty offer, which changes no average.
+    """
 
     tensors: Sequence[Tensor]
     weight: float
@@ -58,9 +65,16 @@ class Offer:
 
 
 class Strategy:
+    """`local` ones step by themselves between averages, so that the moments are each peer's own."""
+
     label: ClassVar[str]
     summary: ClassVar[str]
+    local: ClassVar[bool] = False
     Params: ClassVar[type[Params]] = Params
+
+    optimizer: Literal["adamw", "sgd"] = "adamw"
+    momentum: float = 0.0  # of sgd
+    most_steps: int = 0  # micro-batches of one peer in one round; 0: no limit
 
     def __init__(self, params: Any) -> None:
         self.params = params

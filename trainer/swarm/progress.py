@@ -23,6 +23,7 @@ SPARE_S = 2.0  # that a record may be on its way
 
 class Stage(StrEnum):
     TRAINING = "training"
+    FULL = "full"  # has taken its most local steps: waits for the others
     READY = "ready"  # looks for its group, or averages
     AWAY = "away"  # paused or catching up: not waited for
 

@@ -1,0 +1,95 @@
+"""A peer that takes exactly so many micro-batches a round: `python -m bench.exact_peer FOLDER H`.
+
+Prints {"samples", "bytes_in", "bytes_out"} of its own for each of ROUNDS averages with one other.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from tests.swarm.member import job_in
+from trainer.engine import texts
+from trainer.engine.ending import norm_of
+from trainer.engine.job import Job
+from trainer.engine.learner import Learner
+from trainer.swarm.peer import SwarmPeer, Unreachable
+from trainer.swarm.verdict import Note, Verdict
+from trainer.text.tokenizer import Tokenizer
+from trainer.wire import Outcome, Role
+
+ROUNDS = 2
+ATTEMPTS = 60
+
+
+def connect(job: Job) -> SwarmPeer:
+    for _ in range(ATTEMPTS):
+        try:
+            return SwarmPeer(
+                job.recipe,
+                job.folder,
+                passport=job.passport,
+                authority=job.authority,
+                bootstrap=job.bootstrap,
+                client_mode=False,
+                listen_address=job.listen_address,
+                announce_host="",
+                is_coordinator=job.role is Role.COORDINATOR,
+            )
+        except Unreachable:  # the other one is still starting
+            time.sleep(1)
+    raise TimeoutError("the other peer does not answer")
+
+
+def average(peer: SwarmPeer, learner: Learner) -> Verdict:
+    """Until the other one has come; applies the mean."""
+    offer, context = learner.offer(), learner.context
+    assert offer is not None and peer.averager is not None
+    note = Note(
+        round=learner.round,
+        role=Role.PEER,
+        samples=context.samples,
+        tokens=context.tokens,
+        loss_sum=0.0,
+        weight=offer.weight,
+        norm=norm_of(offer.tensors),
+        fingerprint=learner.fingerprint(),
+    )
+    for _ in range(ATTEMPTS):
+        verdict, mean = peer.averager.run_round(offer.tensors, note, 2, lambda activity: True)
+        if verdict.outcome is Outcome.CLEAN and len(verdict.notes) == 2:
+            learner.accept(mean, [each.extra for each in verdict.offered])
+            return verdict
+    raise TimeoutError(f"no average: {verdict.reason}")
+
+
+def play(folder: Path, num_batches: int) -> None:
+    multiprocessing.set_start_method("fork", force=True)
+    torch.set_num_threads(1)
+    job = job_in(folder)
+    tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
+    learner = Learner(job.recipe, tokenizer.pad)
+    batches = texts.training_batches(
+        job.recipe, job.texts, tokenizer, learner.family.objective, folder.name
+    )
+    peer = connect(job)
+    try:
+        peer.average(learner.offer_shapes(), learner.state)
+        for _ in range(ROUNDS):
+            for _ in range(num_batches):
+                learner.learn(next(batches))
+            samples = learner.context.samples
+            verdict = average(peer, learner)
+            figures = {"bytes_in": verdict.bytes_in, "bytes_out": verdict.bytes_out}
+            print(json.dumps({"samples": samples, **figures}), flush=True)
+    finally:
+        peer.close()
+
+
+if __name__ == "__main__":
+    play(Path(sys.argv[1]), int(sys.argv[2]))

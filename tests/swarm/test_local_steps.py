@@ -1,0 +1,75 @@
+"""FedAvg and DiLoCo with real processes: unequal or limited local steps, and a late joiner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.swarm.swarm import Member, Swarm, wait_for
+from trainer.recipe import Choice
+
+pytestmark = pytest.mark.swarm
+MOST_STEPS = 25
+PATIENCE_S = 120.0
+
+
+def num_shared(coordinator: Member) -> int:
+    return sum(verdict["members"] == 2 for verdict in coordinator.rounds())
+
+
+def learn_together(swarm: Swarm) -> tuple[Member, Member, Member]:
+    """A coordinator and a first peer; a second one comes after some rounds."""
+    coordinator = swarm.open()
+    first = swarm.add("first")
+    wait_for("some rounds", lambda: coordinator.round >= 1, PATIENCE_S)
+    late = swarm.add("late")
+    wait_for(
+        "shared rounds", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3, 120
+    )
+    return coordinator, first, late
+
+
+def assert_one_training(coordinator: Member, *peers: Member) -> None:
+    """Every peer applied the rounds that the coordinator saw, and the model is better than none."""
+    seen = {verdict["round"]: verdict for verdict in coordinator.rounds()}
+    assert list(seen) == list(range(min(seen), max(seen) + 1))
+    assert {verdict["outcome"] for verdict in seen.values()} == {"clean"}
+    assert seen[max(seen)]["loss"] < 0.8 * coordinator.said("held_out")[0]["loss"]
+    for peer in peers:
+        accepted = [receipt for receipt in peer.said("receipt") if receipt["accepted"]]
+        assert accepted
+        for verdict in (receipt["verdict"] for receipt in accepted):
+            if verdict["round"] in seen:
+                for figure in ("members", "samples", "tokens", "loss"):
+                    assert verdict[figure] == seen[verdict["round"]][figure]
+        assert "drifted" not in peer.log()
+        assert peer.stop() == "stopped"
+    assert coordinator.stop() == "stopped"
+
+
+def test_fedavg_peers_take_as_many_local_steps_as_they_manage(tmp_path: Path):
+    swarm = Swarm(tmp_path, target_samples=600)
+    swarm.recipe = swarm.recipe.model_copy(update={"strategy": Choice(name="fedavg")})
+    try:
+        coordinator, *peers = learn_together(swarm)
+        assert_one_training(coordinator, *peers)
+    finally:
+        swarm.close()
+
+
+def test_diloco_peers_wait_for_each_other_after_their_most_local_steps(tmp_path: Path):
+    """The target cannot end a round here."""
+    swarm = Swarm(tmp_path, target_samples=10**7, deadline_s=3600)
+    strategy = Choice(name="diloco", params={"most_local_steps": MOST_STEPS})
+    swarm.recipe = swarm.recipe.model_copy(update={"strategy": strategy})
+    try:
+        coordinator, *peers = learn_together(swarm)
+        most = MOST_STEPS * swarm.recipe.micro_batch
+        for peer in peers:
+            assert max(receipt["samples"] for receipt in peer.said("receipt")) == most
+        wait = f"took its {MOST_STEPS} local steps; waiting for the others"
+        assert wait in {p["reason"] for peer in peers for p in peer.said("progress")}
+        assert_one_training(coordinator, *peers)
+    finally:
+        swarm.close()

@@ -1,0 +1,58 @@
+"""When a round is due: target reached, deadline passed, nothing more to do, or others end it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.swarm import clock
+from trainer.swarm.deadline import Deadline
+from trainer.swarm.progress import Stage, View, expected_group
+
+if TYPE_CHECKING:
+    from trainer.engine.loop import RoundLoop
+
+NEARLY = 0.7  # of the target or the deadline: then a peer that is ready is followed
+MEETING_S = 30.0  # a newcomer ends no round before it has seen a coordinator, or for so long
+
+
+class Timing:
+    def __init__(self, loop: RoundLoop) -> None:
+        self._loop = loop
+        self._met = not loop.peer.coordinators
+        self._began = clock.monotonic()
+        self.deadline = Deadline(loop.recipe.round.deadline_s)
+
+    def due(self, view: View, finishing: bool) -> bool:
+        loop = self._loop
+        abreast = expected_group(view, loop.learner.round)
+        samples = loop.swarm_samples()
+        if samples <= 0 or (view.present and not abreast) or not self._has_met(view):
+            return False
+        done = max(samples / loop.recipe.round.target_samples, self.late_share(view))
+        ready = {name for name in abreast if view.abreast[name].stage is Stage.READY}
+        called = bool(ready & loop.peer.coordinators) or (done >= NEARLY and bool(ready))
+        enough = done >= 1 or called or self._all_full(view, abreast, bool(ready))
+        return enough or (finishing and loop.tally.tokens > 0)
+
+    def _all_full(self, view: View, abreast: set[str], follow: bool) -> bool:
+        """Whether nobody of this round may take another local step, as far as we or others see."""
+        training = abreast - self._loop.peer.coordinators
+        others = all(view.abreast[name].stage is not Stage.TRAINING for name in training)
+        return self._loop.stage is Stage.FULL and (others or follow)
+
+    def _has_met(self, view: View) -> bool:
+        """Whether we are past the first moments, in which others may be there and not yet seen."""
+        late = clock.monotonic() - self._began > MEETING_S
+        self._met = self._met or view.coordinators > 0 or late
+        return self._met
+
+    def late_share(self, view: View) -> float:
+        """How much of the deadline is over."""
+        others = view.deadlines() if view.round == self._loop.learner.round else []
+        return self.round_age(view) / self.deadline.seconds(others)
+
+    def round_age(self, view: View) -> float:
+        """Seconds since this round began, for us or by the middle of the others."""
+        own = self._loop.tally.started
+        began = view.started() if view.round == self._loop.learner.round else None
+        return clock.now() - min(own, began or own)
