@@ -12,7 +12,7 @@ from torch import Tensor
 from trainer.swarm.codec import Codec, Fault, Unusable
 from trainer.swarm.conclusion import entries
 from trainer.swarm.judgement import Judgement
-from trainer.swarm.reducer import CheckedReducer
+from trainer.swarm.reducer import CheckedReducer, Entry
 from trainer.swarm.report import Failure, ReducerReport
 
 
@@ -42,13 +42,17 @@ class _Reduction:
     ) -> None:
         self._offers, self._names, self._codec = offers, names, codec
         self._shapes = [tensor.shape for tensor in next(iter(offers.values()))]
-        self._reducer = CheckedReducer(self._shapes, entries(judgement, names), codec)
+        self._entries = entries(judgement, names)
+        taken = [entry or Entry(0.0, 0.0) for entry in self._entries]
+        self._reducer = CheckedReducer(self._shapes, taken, codec)
         self._failed: dict[int, Failure] = {}
         self._faults: dict[str, Fault] = {}
 
     async def run(self) -> tuple[list[Tensor], ReducerReport, dict[str, Fault]]:
         for place, name in enumerate(self._names):
-            if name not in self._offers:
+            if self._entries[place] is None:
+                self._reducer.on_sender_failed(place)
+            elif name not in self._offers:
                 self._fail(place, None)
         sending = (self._send(place, name) for place, name in enumerate(self._names))
         means = [mean for mean in await asyncio.gather(*sending) if mean]

@@ -26,7 +26,7 @@ from hivemind.utils.asyncio import enter_asynchronously
 from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
 from trainer.swarm.codec import Codec
-from trainer.swarm.conclusion import Course, conclude, entries
+from trainer.swarm.conclusion import Course, conclude, entries, reducing_speeds
 from trainer.swarm.door import Door, GuardedCalls
 from trainer.swarm.download import StateDownload
 from trainer.swarm.judgement import Limits, judge
@@ -189,15 +189,15 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
     ) -> dict[str, Any]:
         """Runs in the averaging process; returns the fields of a `Verdict`."""
         contents = [self.serializer.loads(item) for item in group_info.gathered]
-        shares = [0.0 if mode == 1 else speed for speed, mode, _ in contents]
-        fractions = await asyncio.get_running_loop().run_in_executor(
-            None, load_balance_peers, self.total_size, shares, min_vector_size
-        )
         names = [str(peer) for peer in group_info.peer_ids]
         notes = [self.serializer.loads(content) for _, _, content in contents]
         gathered = dict(zip(names, notes, strict=True))
         own_round = gathered[str(self.peer_id)]["round"]
         judgement = judge(gathered, own_round, self.limits, self.coordinators)
+        shares = reducing_speeds(contents, names, judgement)
+        fractions = await asyncio.get_running_loop().run_in_executor(
+            None, load_balance_peers, self.total_size, shares, min_vector_size
+        )
         runner = CheckedRunner(
             entries=entries(judgement, names),
             p2p=self._p2p,

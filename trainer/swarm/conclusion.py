@@ -29,14 +29,26 @@ class Course:
     bytes_out: int = 0
 
 
-def entries(judgement: Judgement, names: Sequence[str]) -> list[Entry]:
-    """By the notes alone: what a sender says with its parts does not count."""
+def reducing_speeds(
+    contents: Sequence[Sequence[Any]], names: Sequence[str], judgement: Judgement
+) -> list[float | None]:
+    """Speeds for the load balancer; whoever is refused averages nothing for others."""
+    speeds = [0.0 if mode == 1 else speed for speed, mode, _ in contents]
+    trusted = [0.0 if n in judgement.refused else s for n, s in zip(names, speeds, strict=True)]
+    return trusted if any(speed != 0 for speed in trusted) else speeds
+
+
+def entries(judgement: Judgement, names: Sequence[str]) -> list[Entry | None]:
+    """By the notes alone: what a sender says with its parts does not count.
+
+    None for one whose note cannot be used: nobody waits for it.
+    """
     weights = judgement.weights()
     total = sum(weights.values()) or 1.0
     return [
-        Entry(weights[name] / total, judgement.notes[name].norm)
-        if name in weights
-        else Entry(0.0, 0.0)
+        Entry(weights.get(name, 0.0) / total, judgement.notes[name].norm)
+        if name in judgement.notes
+        else None
         for name in names
     ]
 

@@ -36,10 +36,12 @@ class Traffic:
 class CheckedRunner(AllReduceRunner):
     """Exchanges averages themselves, so that all members end with the same numbers.
 
-    `entries` in the order of the group.
+    `entries` in the order of the group; nobody waits for a member that has none.
     """
 
-    def __init__(self, *, entries: Sequence[Entry], compression: Codec, **options: Any) -> None:
+    def __init__(
+        self, *, entries: Sequence[Entry | None], compression: Codec, **options: Any
+    ) -> None:
         super().__init__(compression=compression, **options)
         self.traffic = Traffic()
         self.codec = compression
@@ -52,7 +54,15 @@ class CheckedRunner(AllReduceRunner):
         self.tensor_part_container.return_deltas = False
         plain: TensorPartReducer = self.tensor_part_reducer  # type: ignore[has-type]
         plain.finished.set()  # never used: it has nothing to complain of
-        self.tensor_part_reducer = CheckedReducer(plain.part_shapes, entries, compression)
+        taken = [entry or Entry(0.0, 0.0) for entry in entries]
+        self.tensor_part_reducer = CheckedReducer(plain.part_shapes, taken, compression)
+        for index, peer in enumerate(self.sender_peer_ids):
+            if entries[index] is None:
+                self.active_senders.add(peer)
+                self.banned_senders.add(peer)
+                self.tensor_part_reducer.on_sender_failed(index)
+        if len(self.active_senders) == len(self.sender_peer_ids):
+            self.all_senders_started.set()
 
     async def _communicate_with_peer(self, peer_id: PeerID) -> None:
         peer_index = self.ordered_peer_ids.index(peer_id)
@@ -172,7 +182,7 @@ class CheckedRunner(AllReduceRunner):
 
     async def _ban_sender(self, peer_id: PeerID) -> None:
         index = self.sender_peer_ids.index(peer_id)
-        if not self.tensor_part_reducer.finished.is_set():
+        if not (self.tensor_part_reducer.finished.is_set() or peer_id in self.banned_senders):
             self._failed.setdefault(index, self._failure(index, None))
         await super()._ban_sender(peer_id)
 
