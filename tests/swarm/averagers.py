@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import multiprocessing
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import torch
 from hivemind.dht import DHT
 
 from trainer.engine.ending import norm_of
+from trainer.passport import Claims, make_authority, public_text, sign
 from trainer.recipe import Round
 from trainer.swarm import averager, clock, empty_streams
+from trainer.swarm.admission import Admission
 from trainer.swarm.averager import RoundAverager
+from trainer.swarm.door import Door
+from trainer.swarm.identity import FILENAME, Identity, load_or_make
 from trainer.swarm.judgement import Limits
+from trainer.swarm.revoked import Revoked
 from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Role
 
@@ -37,12 +45,21 @@ class Group:
         self.dhts: list[DHT] = []
         self.averagers: list[RoundAverager] = []
         self.round = 0
+        self._folder = Path(tempfile.mkdtemp())
+        self._authority = make_authority(self._folder / "authority.pem")
         self._has_coordinator = coordinator
 
     def add(self, codec: Callable[[str], Any] = averager.Codec) -> str:
         """Starts one more member, which encodes its parts with `codec`; its name."""
         first = [str(a) for a in self.dhts[0].get_visible_maddrs()] if self.dhts else []
-        dht = DHT(start=True, initial_peers=first, host_maddrs=["/ip4/127.0.0.1/tcp/0"])
+        folder = self._folder / str(len(self.dhts))
+        key, door = self._passport(folder)
+        dht = DHT(
+            start=True,
+            initial_peers=first,
+            host_maddrs=["/ip4/127.0.0.1/tcp/0"],
+            identity_path=str(key.path),
+        )
         self.dhts.append(dht)
         honest, averager.Codec = averager.Codec, codec  # the averaging process is forked here
         try:
@@ -54,12 +71,29 @@ class Group:
                 limits=LIMITS,
                 coordinators=self.coordinators,
                 client_mode=False,
+                door=door,
                 state_source=lambda: ({"round": 0}, []),
             )
         finally:
             averager.Codec = honest
         self.averagers.append(made)
         return str(dht.peer_id)
+
+    def _passport(self, folder: Path) -> tuple[Identity, Door]:
+        folder.mkdir()
+        key = load_or_make(folder / FILENAME)
+        authority = public_text(self._authority)
+        claims = Claims(
+            user="u",
+            device=folder.name,
+            peer_key=key.public_text,
+            collaboration="group",
+            expires_at=time.time() + 3600,
+        )
+        revoked = Revoked(folder / "revoked.json", authority)
+        admission = Admission(folder / "passport.json", revoked, authority, "group")
+        admission.show(sign(claims, self._authority))
+        return key, Door(admission)
 
     @property
     def names(self) -> list[str]:
