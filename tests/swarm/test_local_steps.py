@@ -48,6 +48,7 @@ def assert_one_training(coordinator: Member, *peers: Member) -> None:
     assert coordinator.stop() == "stopped"
 
 
+@pytest.mark.soak
 def test_fedavg_peers_take_as_many_local_steps_as_they_manage(tmp_path: Path):
     swarm = Swarm(tmp_path, target_samples=600)
     swarm.recipe = swarm.recipe.model_copy(update={"strategy": Choice(name="fedavg")})
