@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def assert_one_training(coordinator: Member, *peers: Member) -> None:
     seen = {verdict["round"]: verdict for verdict in coordinator.rounds()}
     assert list(seen) == list(range(min(seen), max(seen) + 1))
     assert {verdict["outcome"] for verdict in seen.values()} == {"clean"}
-    assert seen[max(seen)]["loss"] < 0.8 * coordinator.said("held_out")[0]["loss"]
+    assert seen[max(seen)]["loss"] < 0.8 * math.log(320)  # of 320 tokens, all alike
     for peer in peers:
         accepted = [receipt for receipt in peer.said("receipt") if receipt["accepted"]]
         assert accepted
