@@ -26,7 +26,7 @@ def test_every_direct_dependency_has_its_reason(source):
 
 def test_every_setting_is_in_the_operations_guide():
     settings = (ROOT / "webapp" / "settings.py").read_text()
-    names = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings)
+    names = re.findall(r'env(?:ironment)?\.\w+\(\s*"([A-Z_]+)"', settings)
     guide = (DOCS / "operations.md").read_text()
     assert names
     assert [name for name in names if f"`{name}`" not in guide] == []

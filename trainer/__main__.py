@@ -78,9 +78,10 @@ def _run(given: argparse.Namespace) -> int:
 
 def _coordinate(given: argparse.Namespace) -> int:
     seat = coordinator_seat(given.config)
-    log_to(None)
+    label = f"[{seat.slug}] "
+    log_to(None, label)
     doctor.check_open_files()
-    return _session(seat, PlainView(f"Coordinator of {seat.slug}", None), modest=False)
+    return _session(seat, PlainView("Coordinator", None, label=label), modest=False)
 
 
 def _session(seat: Seat, view: View, *, modest: bool) -> int:

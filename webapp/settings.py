@@ -14,21 +14,22 @@ import environ
 from csp.constants import NONCE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from webapp.core import environment
 from webapp.core.secret import kept_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 
 # ------------------------------------------------------------------ the site
-PRODUCTION = env.bool("PRODUCTION", default=False)
-DEBUG = env.bool("DEBUG", default=False)
-DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
+PRODUCTION = environment.switch("PRODUCTION")
+DEBUG = environment.switch("DEBUG")
+DATA_DIR = environment.folder("DATA_DIR", BASE_DIR / "var")
 HTTP_HOST = env.str("HTTP_HOST", default="127.0.0.1")
-HTTP_PORT = env.int("HTTP_PORT", default=8000)
-SITE_URL = env.str("SITE_URL", default=f"http://127.0.0.1:{HTTP_PORT}").rstrip("/")
+HTTP_PORT = environment.port("HTTP_PORT", 8000)
+SITE_URL = environment.site_url("SITE_URL", f"http://127.0.0.1:{HTTP_PORT}")
 SITE_NAME = env.str("SITE_NAME", default="Potluck")
 SWARM_HOST = env.str("SWARM_HOST", default="127.0.0.1")
-SWARM_FIRST_PORT = env.int("SWARM_FIRST_PORT", default=31330)
+SWARM_FIRST_PORT = environment.port("SWARM_FIRST_PORT", 31330)
 TORCH_CPU_INDEX = env.str("TORCH_CPU_INDEX", default="https://download.pytorch.org/whl/cpu")
 
 if PRODUCTION and not env.str("SECRET_KEY", default=""):
@@ -83,6 +84,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "webapp.api.problems.JsonProblems",
 ]
 ROOT_URLCONF = "webapp.urls"
 ASGI_APPLICATION = "webapp.asgi.application"
@@ -115,7 +117,8 @@ SQLITE_OPTIONS = {
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
     "PRAGMA journal_size_limit=27103364; PRAGMA temp_store=MEMORY",
 }
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR}/potluck.sqlite3")}
+_database = environment.database("DATABASE_URL", f"sqlite:///{DATA_DIR}/potluck.sqlite3")
+DATABASES = {"default": _database}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
 else:
@@ -124,7 +127,7 @@ else:
 # A unix socket's path must stay under 108 bytes, so it cannot live in DATA_DIR.
 _place = hashlib.sha256(str(DATA_DIR).encode()).hexdigest()[:8]
 RUN_DIR = Path(env.str("RUN_DIR", default=f"/tmp/potluck-{os.getuid()}-{_place}"))  # noqa: S108
-VALKEY_URL = env.str("VALKEY_URL", default="")
+VALKEY_URL = environment.valkey_url("VALKEY_URL")
 VALKEY_SOCKET = RUN_DIR / "valkey.sock"
 _valkey = VALKEY_URL or f"unix://{VALKEY_SOCKET}"
 CACHES = {
@@ -178,10 +181,12 @@ LOGIN_URL = "/accounts/login/"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_ADAPTER = "webapp.accounts.adapter.AccountAdapter"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
 ACCOUNT_FORMS = {"signup": "webapp.accounts.forms.SignupForm"}
 ACCOUNT_EMAIL_VERIFICATION = env.str("EMAIL_VERIFICATION", default="mandatory")
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if SITE_URL.startswith("https") else "http"
-ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
+ALLAUTH_TRUSTED_PROXY_COUNT = environment.whole_number("TRUSTED_PROXY_COUNT", 0, low=0, high=20)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 SOCIALACCOUNT_PROVIDERS = {
     provider: {
@@ -191,7 +196,7 @@ SOCIALACCOUNT_PROVIDERS = {
     if env.str(f"{prefix}_ID", default="")
 }
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="potluck@localhost")
-EMAIL_CONFIG = env.email_url("EMAIL_URL", default="filemail:///")
+EMAIL_CONFIG = environment.email("EMAIL_URL", "filemail:///")
 EMAIL_BACKEND = "webapp.core.mail.QueuedBackend"
 EMAIL_DELIVERY_BACKEND = EMAIL_CONFIG["EMAIL_BACKEND"]
 EMAIL_TIMEOUT = 20
@@ -232,7 +237,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["console"], "level": environment.level("LOG_LEVEL")},
     "loggers": {
         "django.request": {"level": "ERROR"},
         # Scanners ask for other hosts all day long; they are answered with 400.

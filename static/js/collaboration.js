@@ -5,7 +5,7 @@ import { LossChart } from "chart";
 import { Checkpoints } from "checkpoints";
 import { clock, duration, number, percent, put, rate, say, since } from "figures";
 import { Live } from "socket";
-import { eventRows, memberRows, stripMarks } from "rows";
+import { eventRows, memberRows, roundWords, stripMarks } from "rows";
 
 const SPEAK_EVERY_MS = 10000;
 const TONES = {
@@ -59,16 +59,14 @@ class Page {
   }
 
   take({ kind, new_rounds: rounds = [], new_events: events = [], ...rest }) {
-    const behind = kind === "snapshot" && this.greeted;
-    this.greeted ||= kind === "snapshot";
     this.state = { ...this.state, ...rest };
-    if (behind) this.catchUp();
+    if (kind === "snapshot") this.catchUp();
     if (rounds.length) this.takeRounds(rounds);
     if (events.length) this.takeEvents(events);
     this.draw();
   }
 
-  /** After a gap: what was missed is in the history, the last round and the event list. */
+  /** After a gap, and between the first paint and the first frame: what was missed is in the history, the last round and the event list. */
   async catchUp() {
     if (this.chart) this.loadHistory();
     if (this.state.last_round) this.takeRounds([this.state.last_round]);
@@ -179,12 +177,8 @@ class Page {
 
   drawRounds() {
     const last = this.rounds.at(-1) ?? this.state.last_round;
-    const words = last && {
-      round: number(last.round), outcome: say(`outcome_${last.outcome}`), members: number(last.members),
-      samples: number(last.samples), span: duration(last.duration_s),
-    };
     const reason = last?.reason ? ` ${last.reason}` : "";
-    put(this.root, "last-round", words ? say("last_round", words) + reason : say("no_round"));
+    put(this.root, "last-round", last ? roundWords("last_round", last) + reason : say("no_round"));
     const strip = this.find("strip");
     if (strip) stripMarks(strip, this.rounds, STRIP_LENGTH);
   }

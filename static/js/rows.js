@@ -1,6 +1,6 @@
 // Rows and marks of the live page. Everything is set as text: names are other people's words.
 
-import { ago, clock, number, rate, say } from "figures";
+import { ago, clock, duration, number, rate, say } from "figures";
 
 const SVG = "http://www.w3.org/2000/svg";
 const ACTIVITY_TONES = {
@@ -60,13 +60,23 @@ function eventRow(event) {
 
 export const eventRows = (events) => events.map(eventRow);
 
+/** A round that only one peer gave to is shown as such, whether or not a coordinator was there. */
+export const shownOutcome = ({ outcome, members }) => (outcome === "clean" && members <= 1 ? "alone" : outcome);
+
+/** The words of `phrase` (`mark` or `last_round`) for one round. */
+export function roundWords(phrase, round) {
+  const outcome = shownOutcome(round);
+  return say(outcome === "alone" ? `${phrase}_alone` : phrase, {
+    round: number(round.round), outcome: say(`outcome_${outcome}`),
+    peers: round.members === 1 ? say("one_peer") : say("so_many_peers", { n: number(round.members) }),
+    samples: number(round.samples), span: duration(round.duration_s),
+  });
+}
+
 /** One mark per round, oldest left, with empty places in front; the list is summed up in words. */
 export function stripMarks(strip, rounds, length) {
-  const count = (outcome) => rounds.filter((round) => round.outcome === outcome).length;
-  const marks = rounds.map((round) => element("li", { className: round.outcome, title: say("mark", {
-    round: number(round.round), outcome: say(`outcome_${round.outcome}`),
-    members: number(round.members), samples: number(round.samples),
-  }) }));
+  const count = (outcome) => rounds.filter((round) => shownOutcome(round) === outcome).length;
+  const marks = rounds.map((round) => element("li", { className: shownOutcome(round), title: roundWords("mark", round) }));
   const none = Array.from({ length: length - marks.length }, () => element("li", { className: "none", "aria-hidden": "true" }));
   strip.replaceChildren(...none, ...marks);
   strip.setAttribute("aria-label", say("strip", {

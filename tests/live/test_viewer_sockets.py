@@ -11,7 +11,7 @@ from tests.factories import make_collaboration, make_device
 from tests.live.agents import Agent, Viewer, cookie_of, receipt
 from webapp.accounts.services import set_listed
 from webapp.collaborations import services as collaborations
-from webapp.live import selectors, viewer_sockets
+from webapp.live import beat, selectors, viewer_sockets
 from webapp.live.mailbox import Mailbox
 
 
@@ -180,3 +180,16 @@ async def test_a_person_who_was_shut_out_stops_receiving(live, browser, alice, m
     alice.is_active = False
     await alice.asave()
     assert await tab.close_code() == 4401
+
+
+async def test_a_page_shows_an_act_at_once_although_a_frame_was_just_made(
+    live, collaboration, olga, monkeypatch
+):
+    viewer = Viewer()
+    await viewer.connect()
+    await viewer.sees(lambda viewer: live.rooms["demo"].shown.get("state") == "open")
+    monkeypatch.setattr(beat, "FACTS_EVERY_S", 600)
+    await database_sync_to_async(collaborations.pause)(collaboration, by=olga, reason="moving")
+    live.rooms["demo"].shown |= {"state": "open", "state_reason": ""}
+    shown = await database_sync_to_async(selectors.snapshot)(collaboration)
+    assert (shown["state"], shown["state_reason"]) == ("paused", "moving")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import socket
 import stat
@@ -15,7 +16,7 @@ import redis
 from tests.ports import free_port
 from tests.swarm.swarm import wait_for
 from webapp.ops.embedded import CannotEmbed, private_folder, valkey_command
-from webapp.ops.instance import CannotStart, check_port, claim, raise_file_limit
+from webapp.ops.instance import CannotStart, check_port, claim, keep_files_private, raise_file_limit
 
 
 def test_one_data_folder_has_one_running_site(tmp_path):
@@ -44,6 +45,21 @@ def test_the_limit_of_open_files_is_raised_and_never_lowered():
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 256
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_mails_and_the_database_are_for_this_account_alone(tmp_path):
+    mails = tmp_path / "mail"
+    mails.mkdir()
+    old = [mails / "one.log", tmp_path / "potluck.sqlite3"]
+    for path in old:
+        path.touch(mode=0o644)
+    before = os.umask(0o022)
+    try:
+        keep_files_private(tmp_path)
+        (mails / "new.log").write_text("x")
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (*old, mails / "new.log")} == {0o600}
 
 
 def test_the_bundled_valkey_listens_on_a_private_socket_only_and_keeps_its_data(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from allauth.account.models import EmailAddress
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -117,3 +119,44 @@ def test_a_queued_mail_arrives_as_it_was_written():
     sent = mail.outbox[0]
     assert (sent.subject, sent.body, sent.to) == ("Ünïcode", "plain", ["a@example.org"])
     assert sent.alternatives[0][0] == "<p>rich</p>"
+
+
+def _sign_up(client, address: str, **fields: str) -> User:
+    password = "right horse battery"
+    form = {"email": address, "password1": password, "password2": password, "name": ""}
+    answer = client.post("/accounts/signup/", form | fields)
+    assert answer.status_code == 302, answer.content.decode()
+    client.logout()
+    return User.objects.get(email=address)
+
+
+def test_an_empty_public_name_at_sign_up_gives_a_neutral_one(db, client):
+    people = [_sign_up(client, f"{one}@example.org") for one in ("ada", "bob")]
+    assert all(person.name.startswith("volunteer-") for person in people)
+    assert people[0].name != people[1].name
+    assert "user user" not in mail.outbox[0].body and people[0].name in mail.outbox[0].body
+    assert User.objects.create(email="made@example.org").name.startswith("volunteer-")
+
+
+def test_a_name_chosen_at_sign_up_is_made_one_line(db, client):
+    assert _sign_up(client, "ada@example.org", name="Ada\u202e  of  Kyoto").name == "Ada of Kyoto"
+
+
+def test_who_signs_up_on_the_way_to_a_page_arrives_there_after_the_mail(db, client):
+    password = "right horse battery"
+    form = {"email": "ada@example.org", "password1": password, "password2": password}
+    client.post("/accounts/signup/?next=/c/demo/join/", form | {"next": "/c/demo/join/"})
+    link = re.search(r"/accounts/confirm-email/\S+", mail.outbox[0].body).group()
+    assert client.post(link).status_code == 302
+    login = {"login": "ada@example.org", "password": password}
+    assert client.post("/accounts/login/", login).url == "/c/demo/join/"
+    client.logout()
+    assert client.post("/accounts/login/", login).url == "/me/"
+
+
+def test_mails_are_signed_by_the_site_not_by_its_address(db, client, settings):
+    settings.SITE_NAME = "Potluck of Kyoto"
+    _sign_up(client, "ada@example.org")
+    told = mail.outbox[0].body.replace("http://testserver/accounts", "")
+    assert "Potluck of Kyoto" in told and "Hello from testserver" not in told
+    assert mail.outbox[0].subject.startswith("[Potluck]")

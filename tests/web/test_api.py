@@ -98,7 +98,17 @@ def test_an_ill_formed_request_is_answered_with_words(client, db):
     for body, status in (("{", 400), ("[]", 422), ('{"code": 5}', 422), ("NaN", 422)):
         answer = client.post(f"{API}/device/enrol", body, content_type="application/json")
         assert answer.status_code == status, body
-        assert answer.json()["error"]
+        said = answer.json()
+        assert said["error"] and said["next_step"] and said["kind"] == "invalid"
+
+
+def test_an_unknown_call_and_a_wrong_method_are_told_in_json(client, db):
+    unknown = client.get(f"{API}/nothing/here")
+    wrong = client.post(f"{API}/collaborations", {}, content_type="application/json")
+    seen = [(answer.status_code, answer.json()["kind"]) for answer in (unknown, wrong)]
+    assert seen == [(404, "unknown"), (405, "method")]
+    assert "/nothing/here" in unknown.json()["error"] and unknown.json()["next_step"]
+    assert wrong["Allow"] == "GET" and "Allow" in wrong.json()["next_step"]
 
 
 def test_a_large_body_is_refused(client, db):
@@ -106,6 +116,7 @@ def test_a_large_body_is_refused(client, db):
         body = json.dumps({"code": "x" * size})
         answer = client.post(f"{API}/device/enrol", body, content_type="application/json")
         assert answer.status_code == 413
+        assert answer.json()["kind"] == "too_large" and answer.json()["next_step"]
 
 
 def test_too_many_attempts_are_told_when_to_come_back(client, db):

@@ -133,8 +133,9 @@ def test_a14_the_unlisted_have_no_row_but_for_themselves_and_organisers(alice, o
     assert names(bob) == [("bob", True)]
     assert names(alice) == [("alice", True), ("bob", False)]
     assert names(olga) == [("alice", False), ("bob", False)]
-    board = selectors.leaderboard()
-    assert (board.total.samples, board.unlisted.samples) == (15, 10)
+    for viewer in (None, bob, alice, olga):
+        board = selectors.leaderboard(viewer=viewer)
+        assert (board.total.samples, board.unlisted.samples) == (15, 10)
 
 
 def test_the_periods_of_the_leaderboard(alice, collaboration):

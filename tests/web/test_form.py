@@ -65,6 +65,13 @@ def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(
         ({"family__causal__heads": "3"}, None, "multiple of heads"),
         ({"sequence_length": "4096"}, None, "do not fit a model"),
         ({"texts": []}, "texts", "Choose a text"),
+        ({"held_out": "", "finish__held_out_loss": "3"}, "finish__held_out_loss", "held-out text"),
+        ({"held_out": "", "finish__patience_rounds": "9"}, "finish__patience_rounds", "held-out"),
+        (
+            {"round__matchmaking_s": "120", "round__deadline_s": "2"},
+            "round__matchmaking_s",
+            "for 120 s in rounds of at most 2 s",
+        ),
     ],
 )
 def test_a_value_that_does_not_fit_is_named_at_its_field(files, changed, field, words):
@@ -87,3 +94,10 @@ def test_every_field_is_shown_in_exactly_one_section(files):
     form = filled(files)
     shown = [field.name for section in form.sections() for field in section.fields]
     assert sorted(shown) == sorted(form.fields)
+
+
+def test_a_model_no_volunteer_could_hold_is_made_only_when_confirmed(files):
+    huge = {"family__causal__hidden": "8192", "family__causal__layers": "200"}
+    form = filled(files, **huge)
+    assert "161 G parameters" in str(form.errors["is_large"]) and "memory" in str(form.errors)
+    assert filled(files, **huge, is_large="on").is_valid()

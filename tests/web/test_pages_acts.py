@@ -10,8 +10,9 @@ import zipfile
 import pytest
 from django.test import Client
 
-from tests.factories import make_device, make_user
+from tests.factories import make_device, make_session, make_user
 from webapp.accounts.models import User
+from webapp.accounts.services import delete_account, rename
 from webapp.audit.models import Entry
 from webapp.devices.models import EnrolmentCode
 
@@ -87,7 +88,7 @@ def test_an_account_is_deleted_only_when_its_name_is_typed(volunteer, alice):
     page = volunteer.post("/me/delete/", {"confirmation": "yes"}, follow=True)
     assert "Nothing was deleted" in page.content.decode()
     page = volunteer.post("/me/delete/", {"confirmation": "alice"}, follow=True)
-    assert "was deleted" in page.content.decode()
+    assert page.content.decode().count("was deleted") == 1
     assert not User.objects.filter(pk=alice.pk).exists()
     assert volunteer.get("/me/").status_code == 302
 
@@ -125,12 +126,33 @@ def test_an_organiser_bans_with_a_reason_and_lifts_it(organiser, alice):
     assert not alice.is_banned
 
 
-def test_an_organiser_revokes_a_device_with_a_reason(organiser, device, collaboration):
-    done = organiser.post(
-        f"/console/devices/{device.pk}/revoke/", {"reason": "stolen", "collaboration": "demo"}
-    )
+def test_an_organiser_revokes_a_device_with_a_reason_and_a_tick(organiser, device, collaboration):
+    path, form = f"/console/devices/{device.pk}/revoke/", {"collaboration": "demo"}
+    for missing in ({"confirmation": "on", "reason": " "}, {"reason": "stolen"}):
+        organiser.post(path, form | missing)
+        device.refresh_from_db()
+        assert not device.is_revoked
+    done = organiser.post(path, form | {"reason": "stolen", "confirmation": "on"})
     device.refresh_from_db()
     assert device.revoked_reason == "stolen" and done.url == "/console/c/demo/"
+
+
+def test_the_audit_log_tells_the_names_of_the_time_and_forgets_a_deleted_account(
+    organiser, olga, alice, device
+):
+    form = {"reason": "stolen", "confirmation": "on"}
+    organiser.post(f"/console/devices/{device.pk}/revoke/", form)
+    organiser.post(f"/console/people/{alice.pk}/ban/", {"reason": "made-up samples"})
+    rename(alice, name="zoe")
+    rename(olga, name="olivia")
+    page = organiser.get("/console/audit/").content.decode()
+    assert "lab-pc of alice" in page and "olga" in page and "name: zoe" in page
+    assert "alice" in Entry.objects.get(action="account.banned").target
+    delete_account(alice)
+    page = organiser.get("/console/audit/").content.decode()
+    assert "a deleted account" in page and "<bdi>the site</bdi>" not in page and "olga" in page
+    for private in ("alice", "zoe", "lab-pc"):
+        assert private not in page
 
 
 def test_the_audit_log_is_paginated(organiser):
@@ -175,9 +197,44 @@ def test_a_banned_person_reads_why_they_cannot_join(client, mallory, collaborati
     assert "sent made-up samples" in page and not EnrolmentCode.objects.exists()
 
 
-def test_a_site_only_this_machine_reaches_says_so_and_what_to_do(
-    volunteer, collaboration, settings
+def test_a_site_only_this_machine_reaches_says_so_and_organisers_read_what_to_set(
+    volunteer, organiser, collaboration, settings
 ):
     settings.SITE_URL = "http://127.0.0.1:8000"
     page = volunteer.get("/c/demo/join/").content.decode()
-    assert "this machine only" in page and "SITE_URL" in page
+    assert "this machine only" in page and "ask an organiser" in page and "SITE_URL" not in page
+    assert "SITE_URL" in organiser.get("/c/demo/join/").content.decode()
+
+
+def test_a_reload_of_the_launchers_page_makes_no_second_code(volunteer, collaboration):
+    page = volunteer.get("/c/demo/join/").content.decode()
+    once = re.search(r'name="once" value="([^"]+)"', page).group(1)
+    forms = [{"device_name": f"lab\u202e PC {'x' * 200}", "once": once}] * 2
+    pages = [volunteer.post("/c/demo/join/", form).content.decode() for form in forms]
+    codes = {re.search(r"/launcher/([A-Za-z0-9_-]{20,})/potluck", page).group(1) for page in pages}
+    assert len(codes) == 1
+    row = EnrolmentCode.objects.get()
+    assert (len(row.device_name), "\u202e" in row.device_name) == (60, False)
+    assert "x" * 60 not in pages[0].replace(row.device_name, "") and "\\u202e" not in pages[0]
+    other = Client()
+    other.force_login(make_user("bob"))
+    other.post("/c/demo/join/", forms[0])
+    assert EnrolmentCode.objects.count() == 2
+
+
+def test_my_devices_and_the_second_factor_say_what_they_should(volunteer, device, collaboration):
+    make_session(device, collaboration)
+    assert "in a session" in volunteer.get("/me/devices/").content.decode()
+    assert (
+        "recovery codes: each signs you in once"
+        in volunteer.get("/accounts/2fa/", follow=True).content.decode()
+    )
+    done = Client().get("/accounts/password/reset/key/done/").content.decode()
+    assert done.count('href="/accounts/login/"') == 2
+
+
+def test_addresses_in_the_credit_of_a_text_are_links(volunteer, collaboration):
+    collaboration.text_credit = "Ada, https://example.org/text <b>"
+    collaboration.save()
+    page = volunteer.get("/c/demo/").content.decode()
+    assert '<a href="https://example.org/text"' in page and "<b>" not in page.split("Ada,")[1][:90]

@@ -122,12 +122,14 @@ def lock(folder: Path) -> IO[str]:
     return file
 
 
-def log_to(path: Path | None) -> None:
+def log_to(path: Path | None, label: str = "") -> None:
     """Everything from INFO on goes to the file, or to the standard error output without one."""
     handler: logging.Handler = (
         RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
         if path
         else logging.StreamHandler()
     )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(
+        logging.Formatter(f"%(asctime)s {label}%(levelname)s %(name)s: %(message)s")
+    )
     logging.basicConfig(level=logging.INFO, handlers=[handler])

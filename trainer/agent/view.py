@@ -32,10 +32,15 @@ PLAIN_EVERY_S = 30.0
 
 
 class View:
-    """Facts come in from any thread. `open` and `close` from the main thread."""
+    """Facts come in from any thread. `open` and `close` from the main thread.
 
-    def __init__(self, title: str, log_file: Path | None, out: TextIO | None = None) -> None:
-        self.title, self.log_file = title, log_file
+    `label` stands before each line where several programs share one terminal.
+    """
+
+    def __init__(
+        self, title: str, log_file: Path | None, out: TextIO | None = None, *, label: str = ""
+    ) -> None:
+        self.title, self.log_file, self.label = title, log_file, label
         self._out = Screen(out or sys.stdout)
         self._lock = threading.RLock()
         self.progress: Progress | None = None
@@ -55,7 +60,7 @@ class View:
     def say(self, line: str) -> None:
         """Something that should stay on the screen."""
         with self._lock:
-            self._out.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+            self._out.write(f"{time.strftime('%H:%M:%S')} {self.label}{line}\n")
             self._out.flush()
 
     def doing(self, words: str) -> None:
@@ -81,10 +86,11 @@ class View:
             self.samples += receipt.samples
             self.rounds += 1
         loss = f", loss {verdict.loss:.3f}" if verdict.loss is not None else ""
+        peers = "1 peer" if verdict.members == 1 else f"{verdict.members} peers"
         own = f"{receipt.samples:,} samples of this device"
         credited = "counted" if receipt.accepted else f"not counted: {receipt.reason}"
         self.last_round = (
-            f"round {receipt.round}: {verdict.outcome.value}, {verdict.members} peers, "
+            f"round {receipt.round}: {verdict.outcome.value}, {peers}, "
             f"{verdict.samples:,} samples{loss}; {own} {credited}"
         )
         self.say(self.last_round)

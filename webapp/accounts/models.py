@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser, BaseUserManager
 from django.db import models
@@ -11,7 +11,6 @@ from django.db import models
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: object) -> User:
         user = self.model(email=self.normalize_email(email).lower(), **fields)
-        user.name = user.name or pseudonym()
         user.set_password(password)
         user.save(using=self._db)
         return user
@@ -48,6 +47,11 @@ class User(AbstractUser):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """However an account is made, it has a name: a neutral one until its owner picks one."""
+        self.name = self.name or pseudonym()
+        super().save(*args, **kwargs)
 
     @property
     def is_banned(self) -> bool:

@@ -23,9 +23,9 @@ def rename(user: User, *, name: str) -> None:
         raise UserError("The name is empty.", "Type a name of 1 to 40 characters.")
     if User.objects.filter(name__iexact=name).exclude(pk=user.pk).exists():
         raise UserError(f"Somebody else is called {name}.", "Choose another name.")
+    record(actor=user, action="account.renamed", subject=user, detail={"name": name})
     user.name = name
     user.save(update_fields=["name"])
-    record(actor=user, action="account.renamed", subject=user)
 
 
 @transaction.atomic
@@ -45,7 +45,7 @@ def delete_account(user: User) -> None:
         raise UserError(
             "This is the only administrator of the site.", "Make somebody else one first."
         )
-    record(actor=None, action="account.deleted", subject=user)
+    record(actor=user, action="account.deleted", subject=user)
     _tell_agents(user)
     LogEntry.objects.filter(  # the admin's own log keeps names in clear
         content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)

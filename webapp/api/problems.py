@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist, RequestDataTooBig
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils.deprecation import MiddlewareMixin
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 from pydantic import Field
@@ -23,6 +24,17 @@ STATUS = {
     "wait": 409,
 }
 WAIT_S = 2
+CALLS = "/api/v1/openapi.json"
+KINDS = {400: "invalid", 404: "unknown", 405: "method", 413: "too_large", 422: "invalid"}
+NEXT_STEPS = {
+    400: f"Send a JSON document that fits {CALLS}.",
+    403: "Ask an organiser of this site.",
+    404: f"Look at /api/v1/collaborations for what there is, and at {CALLS} for the calls.",
+    405: f"Look at the Allow header of this answer, and at {CALLS}.",
+    409: "Look at the collaboration's page for its present state.",
+    413: "Send a smaller document.",
+    422: f"Correct what is named; {CALLS} has the bounds.",
+}
 
 
 class Problem(Schema):
@@ -38,11 +50,39 @@ def problems(*codes: int) -> dict[int, type[Problem]]:
     return dict.fromkeys((*codes, 400, 413, 422, 429), Problem)
 
 
+def told(status: int, error: str, *, next_step: str = "", kind: str = "") -> Problem:
+    return Problem(
+        error=error,
+        next_step=next_step or NEXT_STEPS.get(status, ""),
+        kind=kind or KINDS.get(status, ""),
+    )
+
+
+class JsonProblems(MiddlewareMixin):
+    """Under /api/v1/ also an unknown path and a wrong method are told in JSON."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        is_json = response.get("Content-Type", "").startswith("application/json")
+        if not request.path.startswith("/api/v1/") or is_json:
+            return response
+        if response.status_code == 404:
+            error = f"There is no call {request.path[:200]}."
+        elif response.status_code == 405:
+            error = f"{request.path[:200]} does not take {request.method}."
+        else:
+            return response
+        problem = told(response.status_code, error)
+        answer = JsonResponse(problem.dict(), status=response.status_code)
+        if "Allow" in response:
+            answer["Allow"] = response["Allow"]
+        return answer
+
+
 def handle_problems(api: NinjaAPI) -> None:
     """Registers how each exception is told."""
 
     def say(request: HttpRequest, status: int, error: str, **more: str) -> HttpResponse:
-        return api.create_response(request, Problem(error=error, **more), status=status)
+        return api.create_response(request, told(status, error, **more), status=status)
 
     def user_error(request: HttpRequest, error: UserError) -> HttpResponse:
         status = STATUS.get(error.kind, 409)
@@ -75,8 +115,8 @@ def handle_problems(api: NinjaAPI) -> None:
         return answer
 
     def plain(request: HttpRequest, error: HttpError) -> HttpResponse:
-        told = error.__cause__ if isinstance(error.__cause__, HttpError) else error
-        return say(request, told.status_code, str(told))
+        first = error.__cause__ if isinstance(error.__cause__, HttpError) else error
+        return say(request, first.status_code, str(first))
 
     table: dict[type[Exception], Any] = {
         UserError: user_error,

@@ -8,8 +8,7 @@ from webapp.core.admin import ReadOnly
 
 @admin.register(Entry)
 class EntryAdmin(ReadOnly):
-    list_display = ("at", "actor", "action", "subject")
+    list_display = ("at", "actor_name", "action", "target", "subject")
     list_filter = ("action",)
-    search_fields = ("subject", "action", "actor__name")
-    list_select_related = ("actor",)
+    search_fields = ("subject", "target", "action", "actor_name")
     date_hierarchy = "at"

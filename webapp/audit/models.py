@@ -7,12 +7,25 @@ from django.db import models
 
 
 class Entry(models.Model):
+    """`actor_name` and `target` are what they were called then; `about` is whom the target is or
+    belongs to. All three lose the person when the account is deleted. No name: the site itself.
+    """
+
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
+    actor_name = models.CharField(max_length=40, blank=True)
     action = models.CharField(max_length=60)
     subject = models.CharField(max_length=200)
+    target = models.CharField(max_length=200, blank=True)
+    about = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="audited",
+    )
     detail = models.JSONField(default=dict)
 
     class Meta:

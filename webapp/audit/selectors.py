@@ -11,4 +11,4 @@ PAGE_SIZE = 50
 
 def entries(page: int | str = 1) -> Page[Entry]:
     """Newest first; a page number out of range gives the nearest page."""
-    return Paginator(Entry.objects.select_related("actor"), PAGE_SIZE).get_page(page)
+    return Paginator(Entry.objects.all(), PAGE_SIZE).get_page(page)

@@ -20,7 +20,7 @@ def _may_see(user: Any, collaboration: Collaboration | None) -> str:
 
 def _may_join(user: Any, collaboration: Collaboration | None) -> str:
     if not user.is_authenticated:
-        return "Log in first."
+        return "Sign in first."
     if user.is_banned:
         return f"You are banned: {user.ban_reason}"
     if collaboration is None or collaboration.state == State.DRAFT:
@@ -41,6 +41,7 @@ TABLE: dict[str, Callable[[Any, Collaboration | None], str]] = {
     "join": _may_join,
     "create": _organises,
     "open": _organises,
+    "delete": _organises,
     "pause": _organises,
     "resume": _organises,
     "finish": _organises,

@@ -15,6 +15,8 @@ from webapp.accounts.models import User
 from webapp.collaborations import services
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.schema_fields import fields_of, values_of
+from webapp.collaborations.sizes import size_of
+from webapp.core.templatetags.ui import byte_size, number
 
 PARTS: dict[str, type[BaseModel]] = {"optimizer": Optimizer, "round": Round, "finish": Finish}
 FOLDERS = {"family": "families", "strategy": "strategies"}
@@ -63,6 +65,11 @@ class CollaborationForm(forms.Form):
         min_value=1, max_value=4096, initial=8, help_text="Sequences a device handles at once."
     )
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0)
+    is_large = forms.BooleanField(
+        label="Larger than most machines hold",
+        required=False,
+        help_text="Only where you know that the volunteers' machines have the memory.",
+    )
 
     def __init__(self, *args: Any, tokenizers: Any, texts: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -108,14 +115,44 @@ class CollaborationForm(forms.Form):
             self.add_error("texts", "Choose a text, or give a web address of one.")
         if cleaned.get("held_out") and cleaned["held_out"] in cleaned.get("texts", []):
             self.add_error("held_out", "This text is trained on: choose another one.")
+        self._check_rules(cleaned)
         if not self.errors:
             self._make_recipe(cleaned, slug.replace("_", "-").lower())
         return cleaned
+
+    def _check_rules(self, cleaned: dict[str, Any]) -> None:
+        """Values that are each in range, and make no sense together."""
+        if not cleaned.get("held_out"):
+            for name in ("finish__held_out_loss", "finish__patience_rounds"):
+                if cleaned.get(name):
+                    self.add_error(name, "This rule needs a held-out text: choose one above.")
+        matchmaking_s, deadline_s = (
+            cleaned.get(f"round__{name}") or Round.model_fields[name].default
+            for name in ("matchmaking_s", "deadline_s")
+        )
+        if matchmaking_s >= deadline_s:
+            self.add_error(
+                "round__matchmaking_s",
+                f"Peers would look for each other for {matchmaking_s:g} s in rounds of at most "
+                f"{deadline_s:g} s: make the deadline several times longer.",
+            )
+
+    def _check_size(self, recipe: Recipe) -> None:
+        size = size_of(recipe)
+        if size.is_too_large and not self.cleaned_data.get("is_large"):
+            self.add_error(
+                "is_large",
+                f"This model has {number(size.parameters)} parameters: every device needs about "
+                f"{byte_size(size.memory_bytes)} of memory and sends up to "
+                f"{byte_size(size.round_bytes)} a round, more than most machines can. "
+                "Make it smaller, or tick this.",
+            )
 
     def _make_recipe(self, cleaned: dict[str, Any], slug: str) -> None:
         try:
             recipe = self._recipe(cleaned, slug)
             self._check_length(recipe)
+            self._check_size(recipe)
         except ValidationError as error:
             for problem in error.errors():
                 name = "__".join(str(part) for part in problem["loc"])

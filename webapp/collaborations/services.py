@@ -87,6 +87,20 @@ def fail(collaboration: Collaboration, *, reason: str) -> None:
 
 
 @transaction.atomic
+def delete_draft(collaboration: Collaboration, *, by: User) -> None:
+    """Removes what was never opened; the audit row stays. Raises UserError for anything else."""
+    if why := access.refusal(by, "delete", collaboration):
+        raise UserError(why, kind="forbidden")
+    locked = Collaboration.objects.select_for_update().get(pk=collaboration.pk)
+    if locked.state != State.DRAFT:
+        raise UserError(
+            f"{locked.title} is {locked.state}: only drafts can be deleted.", "Finish it instead."
+        )
+    record(actor=by, action="collaboration.deleted", subject=locked)
+    locked.delete()
+
+
+@transaction.atomic
 def _move(
     collaboration: Collaboration, after: State, *, action: str, by: User | None, reason: str
 ) -> None:

@@ -49,14 +49,19 @@ PHRASES = {
     "of_rounds": _("of {total}"),
     "next_round": _("next: round {n}"),
     "outcome_clean": _("complete"),
-    "outcome_alone": _("one peer alone"),
+    "outcome_alone": _("one peer"),
     "outcome_partial": _("partial: a part failed and was not applied"),
     "outcome_failed": _("failed"),
-    "mark": _("Round {round}: {outcome}, {members} peers, {samples} samples"),
+    "mark": _("Round {round}: {outcome}, {peers}, {samples} samples"),
+    "mark_alone": _("Round {round}: one peer, {samples} samples"),
+    "one_peer": _("1 peer"),
+    "so_many_peers": _("{n} peers"),
     "strip": _(
-        "The last {n} rounds: {clean} complete, {alone} alone, {partial} partial, {failed} failed."
+        "The last {n} rounds: {clean} complete, {alone} by one peer, {partial} partial, "
+        "{failed} failed."
     ),
-    "last_round": _("Round {round}: {outcome}. {members} peers, {samples} samples in {span}."),
+    "last_round": _("Round {round}: {outcome}. {peers}, {samples} samples in {span}."),
+    "last_round_alone": _("Round {round}: one peer. {samples} samples in {span}."),
     "no_round": _("No round has finished yet."),
     "checkpoint_last": _("The last one is of round {round}, written {ago}."),
     "checkpoint_late": _(

@@ -44,7 +44,10 @@ class Place(Totals):
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """`unlisted`: what people who are not listed, or have left, did; it is part of `total`."""
+    """`unlisted`: what people who are not listed, or have left, did; it is part of `total`.
+
+    It is the same for everybody, also for a viewer who sees a row that others do not.
+    """
 
     rows: list[Place]
     page: int
@@ -93,7 +96,7 @@ def leaderboard(
         num_pages=shown.paginator.num_pages,
         num_rows=shown.paginator.count,
         total=_totals(credit),
-        unlisted=_totals(credit.exclude(listed)),
+        unlisted=_totals(credit.exclude(_listed_for(None))),
     )
 
 

@@ -55,7 +55,7 @@ class EnrolmentCode(models.Model):
     device = models.ForeignKey(Device, null=True, blank=True, on_delete=models.SET_NULL)
 
     def __str__(self) -> str:
-        return f"code for {self.device_name}"
+        return f"launcher for {self.device_name}"
 
 
 class Session(models.Model):

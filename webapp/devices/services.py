@@ -18,7 +18,7 @@ from webapp.audit.services import record
 from webapp.core.errors import UserError
 from webapp.core.push import push_control
 from webapp.core.text import one_line
-from webapp.core.tokens import hashed, new_token
+from webapp.core.tokens import derived_token, hashed, new_token
 from webapp.devices.models import Device, EnrolmentCode, Session
 from webapp.devices.selectors import may_manage
 
@@ -28,14 +28,18 @@ if TYPE_CHECKING:  # collaborations are a layer above
 LEASE = timedelta(seconds=60)
 CODES_KEPT = timedelta(days=7)  # so that a late start is told "expired", not "unknown"
 MAX_UNUSED_CODES = 50
+NAME_LENGTH = 60
 
 
 @transaction.atomic
-def make_code(user: User, *, collaboration: Collaboration, device_name: str) -> str:
-    """The text of a one-time code, good for 24 h. It is kept only as a hash."""
+def make_code(user: User, *, collaboration: Collaboration, device_name: str, once: str = "") -> str:
+    """The text of a one-time code, good for 24 h. It is kept only as a hash.
+
+    The same form sent again (a reload) has the same `once`, and gives the same code.
+    """
     if user.is_banned:
         raise UserError(f"You are banned: {user.ban_reason}", kind="forbidden")
-    name = one_line(device_name, 60)
+    name = one_line(device_name, NAME_LENGTH)
     if not name:
         raise UserError("The device has no name.", "Type one, such as “lab PC”.")
     unused = EnrolmentCode.objects.filter(
@@ -46,7 +50,9 @@ def make_code(user: User, *, collaboration: Collaboration, device_name: str) -> 
             f"You have {MAX_UNUSED_CODES} launchers that were never started.",
             "Start one of them, or wait a day until they expire.",
         )
-    code = new_token()
+    code = derived_token("code", user.pk, collaboration.pk, name, once) if once else new_token()
+    if EnrolmentCode.objects.filter(code_hash=hashed(code)).exists():
+        return code
     row = EnrolmentCode.objects.create(
         code_hash=hashed(code), owner=user, collaboration=collaboration, device_name=name
     )
@@ -167,8 +173,11 @@ def revoke(device: Device, *, by: User, reason: str = "") -> None:
         raise UserError("This is not your device.", kind="forbidden")
     if device.is_revoked:
         return
+    reason = one_line(reason, 300)
+    if not reason and by.pk != device.owner_id:
+        raise UserError("A revocation needs a reason.", "Write what the owner will read.")
     device.revoked_at = timezone.now()
-    device.revoked_reason = one_line(reason, 300)
+    device.revoked_reason = reason
     device.save(update_fields=["revoked_at", "revoked_reason"])
     detail = {"reason": device.revoked_reason}
     record(actor=by, action="device.revoked", subject=device, detail=detail)

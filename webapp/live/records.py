@@ -134,7 +134,7 @@ def story(record: RoundRecord) -> str:
     loss = f", loss {record.loss:.4g}" if record.loss is not None else ""
     what = {
         Outcome.CLEAN: f"Round {record.round} is done",
-        Outcome.ALONE: f"Round {record.round} is done by one peer alone",
+        Outcome.ALONE: f"Round {record.round} is done",
         Outcome.PARTIAL: f"Round {record.round} lost a part and was not applied",
         Outcome.FAILED: f"Round {record.round} failed and was not applied",
     }[Outcome(record.outcome)]

@@ -29,12 +29,15 @@ NEWEST_EVENTS = 50
 def snapshot(collaboration: Collaboration) -> dict[str, Any]:
     """The document that viewers get first (`live.hub` describes it). Public.
 
-    It is the state after this process's last frame, where one was made lately.
+    It is the state after this process's last frame, where one was made lately; but what an act
+    has just changed is as in `collaboration`, because a frame's facts may be seconds old.
     """
     now = time.time()
     room = hub.rooms.get(collaboration.slug)
     if room is not None and room.shown and now - room.at <= FRESH_S:
-        return {"kind": "snapshot", "seq": room.seq, "at": round(room.at, 3), **room.shown}
+        fresh = {"state": collaboration.state, "state_reason": collaboration.state_reason}
+        shown = {**room.shown, **fresh}
+        return {"kind": "snapshot", "seq": room.seq, "at": round(room.at, 3), **shown}
     board = Board(dict(room.board.standings)) if room else Board()
     state = compose(board, read_facts(collaboration), now)
     return {"kind": "snapshot", "seq": room.seq if room else 0, "at": round(now, 3), **state}

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import resource
 import socket
 from pathlib import Path
 from typing import IO
 
 WANTED_FILES = 65_536
+
+
+def keep_files_private(folder: Path) -> None:
+    """What this process and its children write from now on is for this account alone, and so is
+    what an earlier version wrote: the database and the mails hold addresses and links.
+    """
+    os.umask(0o077)
+    for path in (*folder.glob("*.sqlite3*"), *folder.glob("mail/*")):
+        path.chmod(0o600)
 
 
 class CannotStart(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
 
 from allauth.account.models import EmailAddress
 from django.db import transaction
@@ -16,16 +17,22 @@ EMAIL = "organiser@localhost"
 
 @dataclass(frozen=True)
 class Credentials:
-    """To be shown once: the password is kept nowhere in clear."""
+    """To be shown once; beside that, the password is in clear only in a private file."""
 
     email: str
     password: str
 
     def __str__(self) -> str:
         return (
-            f"Organiser account, shown only this once: {self.email}  password {self.password}  "
+            f"Organiser account: {self.email}  password {self.password}  "
             f"(a new one: manage.py changepassword {self.email})"
         )
+
+    def keep(self, path: Path) -> None:
+        """For whom the terminal's lines have scrolled away. Mode 0600."""
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(f"{self}\nDelete this file once you have logged in.\n")
 
 
 @transaction.atomic

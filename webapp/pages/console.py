@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -12,7 +15,9 @@ from webapp.audit.selectors import entries
 from webapp.collaborations.forms import CollaborationForm
 from webapp.collaborations.models import State
 from webapp.collaborations.selectors import visible_collaborations
+from webapp.collaborations.sizes import size_of
 from webapp.collaborations.states import MOVES
+from webapp.collaborations.text_addresses import addresses
 from webapp.core.errors import UserError
 from webapp.devices.selectors import devices_in
 from webapp.live.selectors import snapshot
@@ -56,7 +61,9 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
         "console_collaboration.html",
         {
             "collaboration": found,
-            "recipe": found.recipe,
+            "size": size_of(found.recipe),
+            "addresses": addresses(found.recipe),
+            "hold_ups": hold_ups(now),
             "recipe_json": found.recipe.model_dump_json(indent=2),
             "snapshot": now,
             "sentence": sentence(now),
@@ -67,6 +74,12 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
             "may_finish": State.FINISHED in after,
         },
     )
+
+
+def hold_ups(snapshot: dict[str, Any]) -> list[tuple[str, int]]:
+    """What devices wait for, in their own words, and how many of them; the most frequent first."""
+    reasons = (member["reason"] for member in snapshot["members"] if member["reason"])
+    return Counter(reasons).most_common()
 
 
 @require_safe

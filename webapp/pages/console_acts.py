@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
 from webapp.collaborations import services
+from webapp.collaborations.text_addresses import fetch_problem
 from webapp.devices.services import revoke as revoke_device
 from webapp.pages.acts import acting_user, attempt, back, organisers_only
 from webapp.pages.collaboration import find
@@ -37,6 +38,11 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
         refusal = _("Nothing was changed: type %(slug)s to confirm.") % {"slug": slug}
         messages.error(request, refusal)
         return back("manage", slug)
+    checks_texts = act == "open" and request.POST.get("anyway") != "on"
+    if checks_texts and (problem := fetch_problem(collaboration.recipe)):
+        advice = _("It was not opened. Make the text reachable, or tick “open it anyway”.")
+        messages.error(request, f"{problem} {advice}")
+        return back("manage", slug)
     reason = request.POST.get("reason", "")
     done = {
         "open": _("It is open: volunteers may join."),
@@ -51,12 +57,30 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
 
 @require_POST
 @organisers_only
+def delete(request: HttpRequest, slug: str) -> HttpResponse:
+    collaboration = find(request, slug)
+    if request.POST.get("confirmation") != "on":
+        messages.error(request, _("Nothing was deleted: tick “for good” to confirm."))
+        return back("manage", slug)
+    done = _("The draft %(title)s was deleted.") % {"title": collaboration.title}
+    by = acting_user(request)
+    if attempt(request, lambda: services.delete_draft(collaboration, by=by), done):
+        return back("console")
+    return back("manage", slug)
+
+
+@require_POST
+@organisers_only
 def revoke(request: HttpRequest, device_id: UUID) -> HttpResponse:
+    """For good, so a tick confirms it and its owner reads the reason."""
     device = find_device(request, device_id)
     reason = request.POST.get("reason", "")
     done = _("%(device)s was revoked.") % {"device": device.name}
     by = acting_user(request)
-    attempt(request, lambda: revoke_device(device, by=by, reason=reason), done)
+    if request.POST.get("confirmation") == "on":
+        attempt(request, lambda: revoke_device(device, by=by, reason=reason), done)
+    else:
+        messages.error(request, _("Nothing was changed: tick “for good” to confirm."))
     slug = request.POST.get("collaboration", "")
     return back("manage", find(request, slug).slug) if slug else back("people")
 

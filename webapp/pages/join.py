@@ -17,9 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.collaborations import access
 from webapp.core.checks import PUBLIC, how_to_widen, reach
 from webapp.core.errors import UserError
+from webapp.core.text import one_line
+from webapp.core.tokens import new_token
 from webapp.devices.models import CODE_LIFETIME
 from webapp.devices.selectors import my_devices
-from webapp.devices.services import make_code
+from webapp.devices.services import NAME_LENGTH, make_code
 from webapp.launcher.builder import PYZ, personal_pyz
 from webapp.launcher.scripts import STARTERS, WINDOWS, archive, shell_command
 from webapp.pages.acts import acting_user
@@ -44,6 +46,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "systems": SYSTEMS,
         "device_name": request.POST.get("device_name", suggestion),
         "windows": WINDOWS,
+        "once": new_token(),
         "reach": "" if reach() == PUBLIC else reach(),
         "how_to_widen": how_to_widen(),
     }
@@ -57,19 +60,20 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
     user = acting_user(request)
-    name = request.POST.get("device_name", "")
+    name = one_line(request.POST.get("device_name", ""), NAME_LENGTH)
     known = [str(pk) for pk in my_devices(user).values_list("pk", flat=True)]
-    code = make_code(user, collaboration=collaboration, device_name=name)
+    once = request.POST.get("once", "")
+    code = make_code(user, collaboration=collaboration, device_name=name, once=once)
     config = {
         "site": settings.SITE_URL,
         "code": code,
         "collaboration": collaboration.slug,
-        "device_name": name.strip(),
+        "device_name": name,
     }
     return {
         "command": shell_command(settings.SITE_URL, code),
         "ticket": signing.dumps(config, salt=SALT, compress=True),
-        "arrival": {"known": known, "collaboration": collaboration.slug, "name": name.strip()},
+        "arrival": {"known": known, "collaboration": collaboration.slug, "name": name},
     }
 
 

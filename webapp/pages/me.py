@@ -71,6 +71,5 @@ def delete(request: HttpRequest) -> HttpResponse:
     )
     if not attempt(request, lambda: services.delete_account(user), done):
         return back("me")
-    logout(request)
-    messages.success(request, done)
+    logout(request)  # the message stays: it belongs to this request
     return back("home")

@@ -34,6 +34,7 @@ urlpatterns = [
     path("console/create/", console.create, name="create"),
     path("console/audit/", console.audit, name="audit"),
     path("console/c/<slug:slug>/", console.collaboration, name="manage"),
+    path("console/c/<slug:slug>/delete/", console_acts.delete, name="delete_draft"),
     path("console/c/<slug:slug>/<str:act>/", console_acts.move, name="move"),
     path("console/devices/<uuid:device_id>/revoke/", console_acts.revoke, name="revoke"),
     path("console/people/", console.people, name="people"),

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from webapp.ops.embedded import CannotEmbed
-from webapp.ops.instance import CannotStart, check_port, claim, raise_file_limit
+from webapp.ops.instance import CannotStart, check_port, claim, keep_files_private, raise_file_limit
 from webapp.ops.supervisor import Supervisor, Switches
 
 
@@ -27,6 +27,7 @@ class Command(BaseCommand):
             with claim(settings.DATA_DIR, settings.SITE_URL):
                 check_port(settings.HTTP_HOST, settings.HTTP_PORT)
                 raise_file_limit()
+                keep_files_private(settings.DATA_DIR)
                 switches = Switches(with_demo=not no_demo, with_volunteer=not no_volunteer)
                 sys.exit(asyncio.run(self._supervise(switches)))
         except (CannotStart, CannotEmbed) as error:
