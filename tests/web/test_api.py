@@ -77,18 +77,6 @@ def test_a_device_that_may_not_is_told_why(client, alice, olga, collaboration):
     assert (revoked.status_code, revoked.json()["kind"]) == (403, "revoked")
 
 
-def test_a_device_may_ask_whether_it_is_still_taken(client, alice):
-    device, token = make_device(alice)
-
-    def ask(token):
-        return client.get(f"{API}/device/me", headers={"Authorization": f"Bearer {token}"})
-
-    assert ask(token).json() == {"device": device.pk.hex, "name": device.name}
-    assert ask("nonsense").status_code == 401
-    revoke(device, by=alice)
-    assert (ask(token).status_code, ask(token).json()["kind"]) == (403, "revoked")
-
-
 def test_cookies_do_not_stand_in_for_a_device_token(client, alice, collaboration):
     client.force_login(alice)
     assert join(client, "demo", None).status_code == 401

@@ -1,4 +1,4 @@
-"""The site tries to dial a device, and says what it met."""
+"""What a device may ask of the site with its token: am I still taken, can you dial me?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 import threading
 
 from tests.factories import make_device
+from webapp.devices.services import revoke
 
 
 def dial(client, body, token=None):
@@ -42,3 +43,15 @@ def test_the_site_dials_a_device_back_and_believes_only_its_word(client, alice):
     }
     assert dial(client, {**body, "port": 22}, token).status_code == 422
     assert dial(client, body).status_code == 401
+
+
+def test_a_device_may_ask_whether_it_is_still_taken(client, alice):
+    device, token = make_device(alice)
+
+    def ask(token):
+        return client.get("/api/v1/device/me", headers={"Authorization": f"Bearer {token}"})
+
+    assert ask(token).json() == {"device": device.pk.hex, "name": device.name}
+    assert ask("nonsense").status_code == 401
+    revoke(device, by=alice)
+    assert (ask(token).status_code, ask(token).json()["kind"]) == (403, "revoked")
