@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from pathlib import Path
 
 from allauth.account.models import EmailAddress
 from django.db import transaction
@@ -17,7 +16,7 @@ EMAIL = "organiser@localhost"
 
 @dataclass(frozen=True)
 class Credentials:
-    """To be shown once; beside that, the password is in clear only in a private file."""
+    """To be shown once: the password is kept nowhere in clear."""
 
     email: str
     password: str
@@ -27,12 +26,6 @@ class Credentials:
             f"Organiser account: {self.email}  password {self.password}  "
             f"(a new one: manage.py changepassword {self.email})"
         )
-
-    def keep(self, path: Path) -> None:
-        """For whom the terminal's lines have scrolled away. Mode 0600."""
-        path.unlink(missing_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(f"{self}\nDelete this file once you have logged in.\n")
 
 
 @transaction.atomic

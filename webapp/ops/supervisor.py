@@ -77,29 +77,21 @@ class Supervisor:
         await self._start_and_await(web)
         if self.launcher is not None:
             self._start(programs.volunteer(self.launcher))
-        self._show_credentials()
         took = time.monotonic() - began
+        self._show_credentials()
         say("up", f"Ready after {took:.1f} s: open {settings.SITE_URL} (Ctrl-C stops everything)")
-        if self._password_file.exists():
-            say("up", f"The organiser's password is in {self._password_file}: delete it when read.")
 
     def _prepare_database(self) -> None:
         """Migrates and seeds. Runs in a thread: Django's ORM blocks."""
         try:
             call_command("migrate", verbosity=0, interactive=False)
             self.credentials = organiser.make_first()
-            if self.credentials is not None:
-                self.credentials.keep(self._password_file)
             if self.switches.with_demo:
                 collaboration = demo.seed()
                 if self.switches.with_volunteer:
                     self.launcher = volunteer.prepare(collaboration)
         finally:
             connections.close_all()
-
-    @property
-    def _password_file(self) -> Path:
-        return settings.DATA_DIR / "organiser-password.txt"
 
     def _show_credentials(self) -> None:
         """Never in a log file."""
