@@ -149,7 +149,7 @@ class Ending:
         before = verdict.notes[loop.peer.peer_id].fingerprint[-1]
         history.keep(loop.learner)
         loop.learner.accept(mean, [note.extra for note in verdict.offered])
-        if bad := burst(loop.learner.fingerprint()[-1], before):
+        if bad := burst(norm_of(loop.learner.anchor), before):
             self._undo(verdict, verdict.round, bad)
         else:
             self._go_on(verdict)
