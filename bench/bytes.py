@@ -32,9 +32,12 @@ CASES = {  # strategy, micro-batches of a peer in a round, codec
 }
 
 
-def start(member: Member, num_batches: int) -> subprocess.Popen[str]:
+def start(member: Member, num_batches: int, other: Member) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "bench.exact_peer", str(member.folder), str(num_batches)],
+        [
+            *(sys.executable, "-m", "bench.exact_peer"),
+            *(str(member.folder), str(num_batches), other.peer_id),
+        ],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=(member.folder / "log").open("w"),
@@ -50,7 +53,8 @@ def bytes_per_sample(folder: Path, strategy: Choice, num_batches: int, codec: st
     changes = {"strategy": strategy, "micro_batch": MICRO_BATCH}
     swarm.recipe = swarm.recipe.model_copy(update=changes)
     members = [swarm.prepare("coordinator", "coordinator"), swarm.prepare("other")]
-    running = [start(member, num_batches) for member in members]
+    pairs = zip(members, reversed(members), strict=True)
+    running = [start(member, num_batches, other) for member, other in pairs]
     try:
         said = [process.communicate(timeout=LONGEST_S)[0] for process in running]
     finally:

@@ -1,6 +1,7 @@
-"""A peer that takes exactly so many micro-batches a round: `python -m bench.exact_peer FOLDER H`.
+"""A peer that takes exactly H micro-batches a round: `python -m bench.exact_peer FOLDER H OTHER`.
 
-Prints {"samples", "bytes_in", "bytes_out"} of its own for each of ROUNDS averages with one other.
+Prints {"samples", "bytes_in", "bytes_out"} of its own for each of ROUNDS averages with the peer of
+the id OTHER.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from trainer.engine import texts
 from trainer.engine.ending import norm_of
 from trainer.engine.job import Job
 from trainer.engine.learner import Learner
+from trainer.engine.peer import swarm_peer
 from trainer.swarm.peer import SwarmPeer, Unreachable
 from trainer.swarm.verdict import Note, Verdict
 from trainer.text.tokenizer import Tokenizer
@@ -30,24 +32,14 @@ ATTEMPTS = 60
 def connect(job: Job) -> SwarmPeer:
     for _ in range(ATTEMPTS):
         try:
-            return SwarmPeer(
-                job.recipe,
-                job.folder,
-                passport=job.passport,
-                authority=job.authority,
-                bootstrap=job.bootstrap,
-                client_mode=False,
-                listen_address=job.listen_address,
-                announce_host="",
-                is_coordinator=job.role is Role.COORDINATOR,
-            )
+            return swarm_peer(job)
         except Unreachable:  # the other one is still starting
             time.sleep(1)
     raise TimeoutError("the other peer does not answer")
 
 
-def average(peer: SwarmPeer, learner: Learner) -> Verdict:
-    """Until the other one has come; applies the mean."""
+def average(peer: SwarmPeer, learner: Learner, other: str) -> Verdict:
+    """Until the peer `other` has come; applies the mean."""
     offer, context = learner.offer(), learner.context
     assert offer is not None and peer.averager is not None
     note = Note(
@@ -61,14 +53,14 @@ def average(peer: SwarmPeer, learner: Learner) -> Verdict:
         fingerprint=learner.fingerprint(),
     )
     for _ in range(ATTEMPTS):
-        verdict, mean = peer.averager.run_round(offer.tensors, note, 2, lambda activity: True)
+        verdict, mean = peer.averager.run_round(offer.tensors, note, {other}, lambda activity: True)
         if verdict.outcome is Outcome.CLEAN and len(verdict.notes) == 2:
             learner.accept(mean, [each.extra for each in verdict.offered])
             return verdict
     raise TimeoutError(f"no average: {verdict.reason}")
 
 
-def play(folder: Path, num_batches: int) -> None:
+def play(folder: Path, num_batches: int, other: str) -> None:
     multiprocessing.set_start_method("fork", force=True)
     torch.set_num_threads(1)
     job = job_in(folder)
@@ -84,7 +76,7 @@ def play(folder: Path, num_batches: int) -> None:
             for _ in range(num_batches):
                 learner.learn(next(batches))
             samples = learner.context.samples
-            verdict = average(peer, learner)
+            verdict = average(peer, learner, other)
             figures = {"bytes_in": verdict.bytes_in, "bytes_out": verdict.bytes_out}
             print(json.dumps({"samples": samples, **figures}), flush=True)
     finally:
@@ -92,4 +84,4 @@ def play(folder: Path, num_batches: int) -> None:
 
 
 if __name__ == "__main__":
-    play(Path(sys.argv[1]), int(sys.argv[2]))
+    play(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -18,7 +18,8 @@ from hivemind.proto import averaging_pb2
 
 from tests.swarm.member import job_in
 from trainer.engine.learner import Learner
-from trainer.swarm import clock, peer
+from trainer.engine.peer import swarm_peer
+from trainer.swarm import clock
 from trainer.swarm.averager import RoundAverager
 from trainer.swarm.progress import Stage, Standing
 from trainer.text.tokenizer import Tokenizer
@@ -49,18 +50,7 @@ def main(folder: Path, round_number: int) -> None:
         facts: dict[str, Any] = {"role": job.role, "stage": Stage.AWAY}
         return Standing(round=round_number, started=now, at=now, **facts)
 
-    one = peer.SwarmPeer(
-        job.recipe,
-        job.folder,
-        passport=job.passport,
-        authority=job.authority,
-        bootstrap=job.bootstrap,
-        client_mode=False,
-        listen_address=job.listen_address,
-        announce_host="",
-        is_coordinator=False,
-        revocations=job.revocations,
-    )
+    one = swarm_peer(job)
     one.average(learner.offer_shapes(), learner.state)
     one.share_state(round_number)
     one.track(standing)

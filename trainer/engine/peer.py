@@ -79,24 +79,29 @@ def _load(learner: Learner, job: Job) -> None:
         log.warning("%s; starting without it", error)
 
 
+def swarm_peer(job: Job) -> SwarmPeer:
+    """The place of this job in its swarm. Raises Unreachable when nobody answers."""
+    return SwarmPeer(
+        job.recipe,
+        job.folder,
+        passport=job.passport,
+        authority=job.authority,
+        bootstrap=job.bootstrap,
+        client_mode=job.role is Role.SENDER,
+        listen_address=job.listen_address,
+        announce_host=job.announce_host,
+        is_coordinator=job.role is Role.COORDINATOR,
+        revocations=job.revocations,
+    )
+
+
 def _connect(job: Job, wishes: Wishes, status: Status) -> SwarmPeer | None:
     """None when it is no longer wanted before anybody answered."""
     pause_s = FIRST_PAUSE_S
     while wishes.current().wish not in (Wish.STOP, Wish.FINISH):
         status.set(Activity.STARTING, "joining the swarm")
         try:
-            return SwarmPeer(
-                job.recipe,
-                job.folder,
-                passport=job.passport,
-                authority=job.authority,
-                bootstrap=job.bootstrap,
-                client_mode=job.role is Role.SENDER,
-                listen_address=job.listen_address,
-                announce_host=job.announce_host,
-                is_coordinator=job.role is Role.COORDINATOR,
-                revocations=job.revocations,
-            )
+            return swarm_peer(job)
         except Unreachable as error:
             log.info("%s: %s", error, error.__cause__)
             status.set(Activity.WAITING, f"{error}; trying again")
