@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from tests.factories import make_device
@@ -12,9 +14,36 @@ from webapp.live import beat
 from webapp.live.hub import hub
 from webapp.live.threads import in_thread
 
+OTHERS_AT_WORK = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'
+"""
+
 
 @pytest.fixture
-async def live(transactional_db, monkeypatch):
+def shared_db(transactional_db):
+    """A database that threads and processes of the test use too: it is emptied when they are done.
+
+    PostgreSQL goes on with a statement whose process was killed, and emptying the tables beside it
+    ends in a deadlock.
+    """
+    yield
+    if connection.vendor != "postgresql":
+        return
+    deadline = time.monotonic() + 30
+    while _others_at_work():
+        assert time.monotonic() < deadline, "somebody still uses the database"
+        time.sleep(0.02)
+
+
+def _others_at_work() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(OTHERS_AT_WORK)
+        return cursor.fetchone()[0]
+
+
+@pytest.fixture
+async def live(shared_db, monkeypatch):
     """The hub of this test's event loop, with a quick beat; stopped at the end."""
     monkeypatch.setattr(beat, "EVERY_S", 0.05)
     monkeypatch.setattr(beat, "FACTS_EVERY_S", 0.2)
@@ -30,7 +59,7 @@ async def live(transactional_db, monkeypatch):
 
 
 @pytest.fixture
-def token(transactional_db, alice, collaboration):
+def token(shared_db, alice, collaboration):
     """Of a device of alice's."""
     return make_device(alice)[1]
 

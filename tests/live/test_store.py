@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import threading
 import time
@@ -214,6 +215,23 @@ async def test_b11_while_the_database_refuses_reports_wait_and_none_is_lost(
     await agent.acked(50)
     assert await Receipt.objects.acount() == 50
     assert len(tries) >= 4
+
+
+async def test_a_hub_that_stops_waits_for_the_write_under_way(live, alice, collaboration):
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow_write():
+        begun.set()
+        may_end.wait(30)
+        ended.set()
+
+    live.spawn(live.writer.call(slow_write))
+    await asyncio.to_thread(begun.wait, 30)
+    stopping = asyncio.create_task(live.stop())
+    await asyncio.sleep(0)
+    may_end.set()
+    await stopping
+    assert ended.is_set()
 
 
 async def test_a_report_that_cannot_be_stored_holds_up_only_its_own_session(

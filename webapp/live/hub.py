@@ -112,7 +112,7 @@ class Hub:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self.writer.close()
+        await self.writer.close()
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Runs `work` beside everything else; its failure is logged. A stopped hub does nothing."""

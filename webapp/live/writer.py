@@ -118,8 +118,9 @@ class Writer:
         except Exception:  # a timed job checks again
             logger.exception("the finish rules of %s could not be checked", collaboration.slug)
 
-    def close(self) -> None:
-        self._thread.shutdown(wait=False)
+    async def close(self) -> None:
+        """Waits for the write that is under way; nothing starts after it."""
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
 
 
 def _items(batch: list[tuple[Sender, Report]]) -> list[tuple[UUID, Report]]:
