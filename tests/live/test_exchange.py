@@ -7,15 +7,18 @@ import shutil
 import subprocess
 import tempfile
 import uuid
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from tests.factories import make_device, make_session
 from tests.live.agents import Agent, Viewer, receipt
 from webapp.devices.models import Session
+from webapp.live.exchange import Exchange
 from webapp.live.hub import Hub, hub
 from webapp.live.mailbox import Mailbox
 from webapp.live.models import Event
@@ -63,6 +66,25 @@ async def test_a_device_that_moves_to_another_process_is_cut_off_in_the_first(li
     )
     assert "started again on this device" in (await agent.hear()).reason
     assert await agent.close_code() == 4409
+
+
+@pytest.mark.parametrize("act", ["send", "settle"])
+async def test_a_cancellation_that_the_broker_client_swallows_still_ends_the_task(act):
+    class Swallowing:
+        async def group_send(self, group, message):
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+        async def group_add(self, group, channel):
+            await self.group_send(group, channel)
+
+    exchange = Exchange(lambda message: None)
+    exchange._layer, exchange._channel = Swallowing(), "mine"
+    task = asyncio.create_task(exchange.send("hub.news") if act == "send" else exchange.settle())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_without_a_broker_reports_are_stored_and_frames_go_on(

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 from trainer.wire import Progress, Role
 from webapp.live.board import Standing
 from webapp.live.services import HUB_GROUP
+from webapp.live.threads import end_if_cancelled
 
 logger = logging.getLogger(__name__)
 RETRY_S = 1.0
@@ -69,6 +70,7 @@ class Exchange:
                 self._joined.discard(group)
         except BROKER_AWAY as error:
             self._note_away(error)
+        end_if_cancelled()
 
     async def send(self, kind: str, **content: Any) -> None:
         message = {"type": kind, "sender": self._me, **content}
@@ -76,15 +78,19 @@ class Exchange:
             await self._layer.group_send(HUB_GROUP, message)
         except BROKER_AWAY as error:
             self._note_away(error)
-            return
-        if self._is_away:
-            logger.warning("the message broker is back")
-            self._is_away = False
+        else:
+            self._note_back()
+        end_if_cancelled()  # redis-py may take a cancellation for an answer
 
     def _note_away(self, error: Exception) -> None:
         if not self._is_away:
             logger.warning("the message broker does not answer; going on alone (%s)", error)
             self._is_away = True
+
+    def _note_back(self) -> None:
+        if self._is_away:
+            logger.warning("the message broker is back")
+            self._is_away = False
 
 
 def pack(standings: Iterable[Standing]) -> list[dict[str, Any]]:

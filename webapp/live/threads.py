@@ -25,7 +25,12 @@ async def in_thread(
     """
     run = database_sync_to_async(function, thread_sensitive=executor is None, executor=executor)
     answer = await run(*args, **kwargs)
+    end_if_cancelled()
+    return answer
+
+
+def end_if_cancelled() -> None:
+    """Raises CancelledError in a task that was cancelled inside a library which forgot it."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
-    return answer
