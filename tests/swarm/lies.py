@@ -1,4 +1,4 @@
-"""Ways in which a member departs from the truth; `job.json` names them under `lies`."""
+"""Ways in which a member differs from an honest, quick one; `job.json` names them: `lies`."""
 
 from __future__ import annotations
 
@@ -72,10 +72,22 @@ def set_clock(jumps: list[list[float]]) -> None:
         timer.start()
 
 
+def slow_down(seconds: float) -> None:
+    """No lie: every micro-batch takes so much longer, as on a weaker machine."""
+    honest = Learner.learn
+
+    def learn(self, batch):
+        time.sleep(seconds)
+        return honest(self, batch)
+
+    Learner.learn = learn
+
+
 WAYS = {
     "nan": send_nan,
     "note": change_note,
     "record": change_record,
     "poison": poison,
     "clock": set_clock,
+    "slow": slow_down,
 }

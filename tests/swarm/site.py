@@ -97,13 +97,17 @@ class Site:
         code = done.split("code:", 1)[1].split()[0]
         home = self.folder / name
         home.mkdir(exist_ok=True)
-        launcher = home / "potluck.pyz"
-        urllib.request.urlretrieve(f"{self.url}/launcher/{code}/potluck.pyz", launcher)
+        urllib.request.urlretrieve(f"{self.url}/launcher/{code}/potluck.pyz", home / "potluck.pyz")
+        return self.launch(name, installs=installs)
+
+    def launch(self, name: str, *, installs: bool = False) -> subprocess.Popen[bytes]:
+        """Starts a launcher that is there already."""
+        home = self.folder / name
         env = self.env | {"POTLUCK_HOME": str(home)}
         env |= {} if installs else {"POTLUCK_ENV": sys.prefix}
         with (home / "out.log").open("wb") as log:
             agent = subprocess.Popen(
-                [sys.executable, str(launcher), "--yes", "--plain", "--threads", "1"],
+                [sys.executable, "potluck.pyz", "--yes", "--plain", "--threads", "1"],
                 env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=home,
                 start_new_session=True,
             )  # fmt: skip

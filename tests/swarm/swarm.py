@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 import psutil
 
 from tests.ports import free_port
+from tests.swarm.nursery import Child
 from trainer.passport import Claims, make_authority, public_text, sign
 from trainer.recipe import Choice, File, Optimizer, Recipe, Round, Text, Tokenizer
 from trainer.swarm.identity import FILENAME, load_or_make
@@ -47,19 +46,12 @@ class Member:
         self.name, self.folder = name, folder
         self.peer_id = load_or_make(folder / FILENAME).peer_id
         self.program = "tests.swarm.member"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Child | None = None
 
     def start(self, *words: str) -> None:
         """Also again, after it has ended; an old wish is gone then."""
         (self.folder / "wish.json").unlink(missing_ok=True)
-        log = (self.folder / "log").open("ab")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", self.program, str(self.folder), *words],
-            cwd=ROOT,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        self.process = Child(self.program, [str(self.folder), *words], self.folder / "log")
 
     def said(self, kind: str) -> list[dict[str, Any]]:
         return [found["body"] for found in self.said_at(kind)]

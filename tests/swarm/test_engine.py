@@ -5,15 +5,19 @@ from __future__ import annotations
 import psutil
 import pytest
 
+from tests.swarm.replay import deviation
 from tests.swarm.swarm import Swarm, wait_for
 from trainer.wire import Wish
 
 pytestmark = pytest.mark.swarm
 
 
-def test_three_peers_and_a_coordinator_learn_together(swarm: Swarm):
+def test_three_unequal_peers_learn_what_one_process_learns_from_their_samples(swarm: Swarm):
+    exactly = swarm.recipe.round.model_copy(update={"codec": "fp32"})
+    swarm.recipe = swarm.recipe.model_copy(update={"round": exactly})
     coordinator = swarm.open()
-    peers = [swarm.add(name) for name in "abc"]
+    slower_by_s = {"a": 0.0, "b": 0.02, "c": 0.1}
+    peers = [swarm.add(name, lies={"slow": seconds}) for name, seconds in slower_by_s.items()]
     wait_for("full rounds", lambda: sum(r["members"] == 3 for r in coordinator.rounds()) >= 6)
 
     seen = sorted(coordinator.rounds(), key=lambda verdict: verdict["round"])
@@ -41,6 +45,10 @@ def test_three_peers_and_a_coordinator_learn_together(swarm: Swarm):
     _, alive = psutil.wait_procs(trees, timeout=10)
     assert alive == []
     assert "Traceback" not in "".join(member.log() for member in swarm.members.values())
+
+    rounds, apart = deviation(swarm, peers, coordinator)
+    assert rounds > 5
+    assert apart < 1e-3
 
 
 def test_a_round_outlives_a_peer_killed_in_its_middle(swarm: Swarm):

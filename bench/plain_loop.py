@@ -1,0 +1,47 @@
+"""A plain torch training loop as a process: `python -m bench.plain_loop FOLDER SECONDS`.
+
+Takes the same batches as the member whose job lies in FOLDER, one thread, one optimizer step for
+each target batch. Prints the samples a second.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from tests.swarm.member import job_in
+from trainer.engine import texts
+from trainer.engine.learner import Learner
+from trainer.text.tokenizer import Tokenizer
+
+
+def samples_per_s(folder: Path, seconds: float) -> float:
+    """Counts whole micro-batches, the first of which (warm-up) lies before the time begins."""
+    torch.set_num_threads(1)
+    job = job_in(folder)
+    tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
+    learner = Learner(job.recipe, tokenizer.pad)
+    batches = texts.training_batches(
+        job.recipe, job.texts, tokenizer, learner.family.objective, folder.name
+    )
+    optimizer = torch.optim.AdamW(learner.params, lr=1e-3)
+    learner.family.loss_sum(learner.model, next(batches)).backward()
+    samples = since_step = 0
+    began = time.perf_counter()
+    while (elapsed := time.perf_counter() - began) < seconds:
+        batch = next(batches)
+        learner.family.loss_sum(learner.model, batch).backward()
+        samples += batch.samples
+        since_step += batch.samples
+        if since_step >= job.recipe.round.target_samples:
+            optimizer.step()
+            optimizer.zero_grad()
+            since_step = 0
+    return samples / elapsed
+
+
+if __name__ == "__main__":
+    print(samples_per_s(Path(sys.argv[1]), float(sys.argv[2])))

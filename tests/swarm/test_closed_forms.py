@@ -1,0 +1,70 @@
+"""FedAvg and DiLoCo over real averagers: scalar quadratics, whose course is known exactly.
+
+f_i(x) = a_i/2 (x - b_i)^2 with full-batch gradient descent: K local steps of rate r leave
+x - g_i (x - b_i), with g_i = 1 - (1 - r a_i)^K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.swarm.averagers import Group
+from tests.trainer.quadratic import RATE, in_the_catalogue, make_learner, quadratic
+from trainer.engine.learner import Learner
+from trainer.wire import Outcome
+
+pytestmark = pytest.mark.swarm
+PROBLEMS = ((1, 0), (4, 1))  # (a, b)
+STEPS = (5, 50)
+NUM_ROUNDS = 14
+SHARES = [1 - (1 - RATE * a) ** steps for (a, _), steps in zip(PROBLEMS, STEPS, strict=True)]
+
+
+@pytest.fixture
+def pair() -> Iterator[Group]:
+    group = Group([(1,)])
+    for _ in PROBLEMS:
+        group.add()
+    yield group
+    group.close()
+
+
+def train(group: Group, learners: list[Learner]) -> list[float]:
+    """One round of both, each with its own number of local steps; where they are after it."""
+    for learner, (a, b), steps in zip(learners, PROBLEMS, STEPS, strict=True):
+        for _ in range(steps):
+            learner.learn(quadratic(a, b))
+    offers = [[t.float() for t in learner.offer().tensors] for learner in learners]
+    results = group.average(offers, [1, 1])
+    for learner, (verdict, mean) in zip(learners, results, strict=True):
+        assert verdict.outcome is Outcome.CLEAN
+        learner.accept([t.double() for t in mean], [{}, {}])
+    return [float(learner.params[0].detach()) for learner in learners]
+
+
+def test_fedavg_ends_at_its_fixed_point_and_not_at_the_optimum(pair):
+    with in_the_catalogue():
+        options = {"local_optimizer": "sgd", "weigh_by": "equal"}
+        learners = [make_learner("fedavg", x=3.0, **options) for _ in PROBLEMS]
+        found = [train(pair, learners) for _ in range(NUM_ROUNDS)]
+    assert found[0] == pytest.approx([1.6606856787] * 2, abs=1e-6)
+    fixed = sum(g * b for g, (_, b) in zip(SHARES, PROBLEMS, strict=True)) / sum(SHARES)
+    assert fixed == pytest.approx(0.81551282)  # the optimum is 0.8
+    assert found[-1] == pytest.approx([fixed] * 2, abs=1e-5)
+    assert found[-1][0] == found[-1][1]  # to the last bit
+
+
+def test_diloco_follows_its_nesterov_recurrence(pair):
+    with in_the_catalogue():
+        options = {"local_optimizer": "sgd", "weigh_by": "equal"}
+        learners = [make_learner("diloco", x=3.0, **options) for _ in PROBLEMS]
+        found = [train(pair, learners) for _ in range(NUM_ROUNDS)]
+    x, velocity = 3.0, 0.0
+    for here in found:
+        changes = [g * (x - b) for g, (_, b) in zip(SHARES, PROBLEMS, strict=True)]
+        change = sum(changes) / 2
+        velocity = 0.9 * velocity + change
+        x -= 0.7 * (change + 0.9 * velocity)
+        assert here == pytest.approx([x] * 2, abs=1e-5)
