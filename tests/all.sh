@@ -6,14 +6,15 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=0
+LONGEST_S=1500 # of one step: what hangs shall fail
 step() {
     echo "== $1"
     shift
-    "$@" || failed=1
+    timeout --foreground -k 10 "$LONGEST_S" "$@" || failed=1
 }
 set -m # a group of its own for what runs beside, to be ended whole
 said=$(mktemp)
-python -m pytest -q -m "swarm and ($1)" --ignore tests/swarm/test_site_swarm.py >"$said" 2>&1 &
+timeout --foreground -k 10 "$LONGEST_S" python -m pytest -q -m "swarm and ($1)" --ignore tests/swarm/test_site_swarm.py >"$said" 2>&1 &
 swarm=$!
 set +m
 trap 'kill -TERM -- -$swarm 2>/dev/null; rm -f "$said"' EXIT
