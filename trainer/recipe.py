@@ -69,6 +69,10 @@ class Optimizer(Part):
     clip_norm: float = Field(1.0, gt=0)
 
 
+# Of one value on the wire; int8 has one scale of 4 bytes for each 128 values.
+CODEC_BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1 + 4 / 128}
+
+
 class Round(Part):
     """One optimizer step of the swarm. Samples are sequences of `Recipe.sequence_length` tokens."""
 
@@ -80,6 +84,11 @@ class Round(Part):
     averaging_s: float = Field(60.0, ge=5, le=3600, description="Longest all-reduce.")
     codec: Literal["fp32", "fp16", "int8"] = Field(
         "fp16", description="How offers and averages travel; states always travel as fp32."
+    )
+    averaged_by: Literal["peers", "coordinator"] = Field(
+        "peers",
+        description="Peers share the work, the faster links more of it. Coordinator: devices only "
+        "send, and it averages alone, which costs it 2 x devices x the model's bytes a round.",
     )
     checkpoint_every: int = Field(20, ge=1)
 

@@ -22,6 +22,7 @@ SessionId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Seconds = Annotated[float, Field(ge=0, le=10**9)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Line = Annotated[str, Field(max_length=300)]
 
 
@@ -59,6 +60,8 @@ class Progress(Message):
     """Newest state of one peer. Never stored, never acknowledged.
 
     `loss_sum` is the sum of the losses of `tokens` target tokens, both over this round so far.
+    `link_mbit_s` is the measured speed of its link, up or down, whichever is less; `share` the part
+    of the last average that it carried for all, and may expect to carry again. None: not known.
     """
 
     kind: Literal["progress"] = "progress"
@@ -70,6 +73,8 @@ class Progress(Message):
     swarm_samples: Count = 0
     activity: Activity
     reason: Line = ""
+    link_mbit_s: float | None = Field(None, ge=0, le=10**9)
+    share: Share | None = None
 
 
 class Refusal(Message):
@@ -101,7 +106,10 @@ class VerdictSummary(Message):
 
 
 class Receipt(Message):
-    """One peer's accepted or refused offer: what credit is made of."""
+    """One peer's accepted or refused offer: what credit is made of.
+
+    `share` is the part of the vector that it averaged for all; None where there was no average.
+    """
 
     kind: Literal["receipt"] = "receipt"
     round: Count
@@ -110,6 +118,7 @@ class Receipt(Message):
     accepted: bool
     reason: Line = ""
     compute_s: Seconds = 0.0
+    share: Share | None = None
     verdict: VerdictSummary
 
 

@@ -1,6 +1,6 @@
 // Rows and marks of the live page. Everything is set as text: names are other people's words.
 
-import { ago, clock, duration, number, rate, say } from "figures";
+import { ago, clock, duration, number, percent, rate, say } from "figures";
 
 const SVG = "http://www.w3.org/2000/svg";
 const ACTIVITY_TONES = {
@@ -40,6 +40,8 @@ function memberRow(member) {
     element("th", { scope: "row", children: [element("bdi", { text: member.name }), ...behind] }),
     element("td", { children: [state(tone, doing)] }),
     element("td", { className: "right", text: rate(member.samples_per_s) }),
+    element("td", { className: "right extra", text: percent(member.share) }),
+    element("td", { className: "right extra", text: number(member.link_mbit_s) }),
     element("td", { className: "right extra", text: number(member.samples) }),
     element("td", { className: "right extra", text: number(member.round) }),
   ] });

@@ -13,6 +13,7 @@ NOW = 1000.0
 def standing(device: str, round_: int, samples: int, loss: float, **fields: object) -> Standing:
     """`tokens` equal `samples` here, so that the figures are easy to follow."""
     activity = fields.pop("activity", Activity.TRAINING)
+    said = {key: fields.pop(key) for key in ("link_mbit_s", "share") if key in fields}
     values = {"owner": 1, "row": device, "name": device, "role": Role.PEER, "seen": NOW}
     progress = Progress(
         round=round_,
@@ -21,6 +22,7 @@ def standing(device: str, round_: int, samples: int, loss: float, **fields: obje
         loss_sum=loss * samples,
         samples_per_s=1.0,
         activity=activity,
+        **said,
     )
     return Standing(device=device, progress=progress, **(values | fields))
 
@@ -86,6 +88,15 @@ def test_who_says_good_bye_is_gone_at_once_and_may_come_back():
     assert (board.snapshot(NOW + 1)["online"], board.snapshot(NOW + 1)["expired"]) == (0, 0)
     board.update(standing("a", 1, 10, 2.0, seen=NOW + 2))
     assert board.snapshot(NOW + 2)["online"] == 1
+
+
+def test_a_row_shows_the_measured_link_and_the_share_of_averaging_and_none_while_unknown():
+    link = {"link_mbit_s": 48.25, "share": 0.38123}
+    first, second = board_of(standing("a", 1, 10, 2.0, **link), standing("b", 1, 10, 2.0)).snapshot(
+        NOW
+    )["members"]
+    assert (first["link_mbit_s"], first["share"]) == (48.25, 0.381)
+    assert (second["link_mbit_s"], second["share"]) == (None, None)
 
 
 def test_public_rows_hold_no_device_and_no_owner():

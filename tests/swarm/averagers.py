@@ -35,13 +35,23 @@ class Group:
     """`shapes` of every offer. Members are added one by one; the first may be the coordinator."""
 
     def __init__(
-        self, shapes: Sequence[tuple[int, ...]], codec: str = "fp32", coordinator: bool = False
+        self,
+        shapes: Sequence[tuple[int, ...]],
+        codec: str = "fp32",
+        coordinator: bool = False,
+        averaged_by: str = "peers",
     ) -> None:
         multiprocessing.set_start_method("fork", force=True)
         clock.follow_site(0.0)
         empty_streams.install()
         self.shapes = shapes
-        self.timing = Round(matchmaking_s=4, averaging_s=15, target_samples=1000, codec=codec)
+        self.timing = Round(
+            matchmaking_s=4,
+            averaging_s=15,
+            target_samples=1000,
+            codec=codec,
+            averaged_by=averaged_by,
+        )
         self.dhts: list[DHT] = []
         self.averagers: list[RoundAverager] = []
         self.round = 0
@@ -49,7 +59,7 @@ class Group:
         self._authority = make_authority(self._folder / "authority.pem")
         self._has_coordinator = coordinator
 
-    def add(self, codec: Callable[[str], Any] = averager.Codec) -> str:
+    def add(self, codec: Callable[[str], Any] = averager.Codec, sends_only: bool = False) -> str:
         """Starts one more member, which encodes its parts with `codec`; its name."""
         first = [str(a) for a in self.dhts[0].get_visible_maddrs()] if self.dhts else []
         folder = self._folder / str(len(self.dhts))
@@ -57,6 +67,7 @@ class Group:
         dht = DHT(
             start=True,
             initial_peers=first,
+            client_mode=sends_only,
             host_maddrs=["/ip4/127.0.0.1/tcp/0"],
             identity_path=str(key.path),
         )
@@ -70,7 +81,7 @@ class Group:
                 timing=self.timing,
                 limits=LIMITS,
                 coordinators=self.coordinators,
-                client_mode=False,
+                client_mode=sends_only,
                 door=door,
                 state_source=lambda: ({"round": 0}, []),
             )

@@ -12,7 +12,7 @@ import pytest
 from tests.trainer.test_agent_parts import ROOT
 from trainer.agent.view import WORDS, PlainView
 from trainer.engine.ending import REASONS
-from trainer.wire import Progress
+from trainer.wire import Activity, Progress, Receipt, VerdictSummary
 
 AGENT = """
 import sys, time
@@ -56,3 +56,20 @@ def test_a_reason_does_not_repeat_the_activity(activity):
     )
     words = out.getvalue().splitlines()[0]
     assert words.count(WORDS[activity]) == 1
+
+
+def test_what_the_link_can_and_what_it_carries_for_all_is_on_the_screen():
+    out = io.StringIO()
+    view = PlainView("Potluck", None, out)
+    figures = {"round": 1, "activity": Activity.TRAINING}
+    view.show_progress(Progress(**figures, link_mbit_s=52.349, share=0.384))
+    assert "link: 52.3 Mbit/s measured, carries 38% of the averaging for all" in out.getvalue()
+    view._shown_at = -1e9
+    view.show_progress(Progress(**figures, link_mbit_s=3.0, share=0.0))
+    assert "link: 3 Mbit/s measured, carries no averaging for all" in out.getvalue()
+    verdict = VerdictSummary(round=1, outcome="clean", members=2, samples=9, tokens=90)
+    receipt = {"round": 1, "samples": 4, "tokens": 40, "accepted": True, "verdict": verdict}
+    view.show_receipt(Receipt(**receipt, share=0.25))
+    assert "it averaged 25% of the model for all" in out.getvalue()
+    view.show_receipt(Receipt(**receipt))
+    assert out.getvalue().count("of the model for all") == 1

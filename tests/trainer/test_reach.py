@@ -13,6 +13,7 @@ from tests.trainer.waiting import wait_for
 from trainer.agent.reach import seated
 from trainer.agent.seat import Seat
 from trainer.grant import DialBack
+from trainer.recipe import Round
 from trainer.wire import Role
 
 
@@ -40,7 +41,7 @@ def seat(tmp_path):
 
 def test_a_device_that_was_reached_listens_where_it_was_dialled(seat):
     site = DiallingSite(reach=True)
-    found = seated(seat, site, print)
+    found = seated(seat, Round(), site, print)
     assert found.role is Role.PEER
     assert found.listen_address == f"/ip4/0.0.0.0/tcp/{site.port}"
     assert found.announce_host == ""
@@ -57,17 +58,18 @@ def test_the_port_is_free_again_when_the_answer_of_the_site_took_a_while(seat):
             return found
 
     site = SlowSite(reach=True)
-    seated(seat, site, print)
+    seated(seat, Round(), site, print)
     socket.create_server(("0.0.0.0", site.port)).close()
 
 
 def test_behind_a_router_that_forwards_the_port_the_outer_address_is_announced(seat):
-    assert seated(seat, DiallingSite(True, "203.0.113.7"), print).announce_host == "203.0.113.7"
+    site = DiallingSite(True, "203.0.113.7")
+    assert seated(seat, Round(), site, print).announce_host == "203.0.113.7"
 
 
 def test_a_device_that_nobody_can_dial_becomes_a_sender_and_says_why(seat):
     said: list[str] = []
-    assert seated(seat, DiallingSite(reach=False), said.append).role is Role.SENDER
+    assert seated(seat, Round(), DiallingSite(reach=False), said.append).role is Role.SENDER
     assert "behind a wall" in said[0] and "--port" in said[0]
 
 
@@ -75,5 +77,13 @@ def test_a_port_that_the_volunteer_names_is_used_when_it_is_free(seat):
     with socket.create_server(("127.0.0.1", 0)) as other:
         free = other.getsockname()[1]
     site = DiallingSite(reach=True)
-    seated(replace(seat, port=free), site, print)
+    seated(replace(seat, port=free), Round(), site, print)
     assert site.port == free
+
+
+def test_where_the_coordinator_alone_averages_nobody_is_dialled_and_the_volunteer_is_told(seat):
+    said: list[str] = []
+    site = DiallingSite(reach=True)
+    found = seated(seat, Round(averaged_by="coordinator"), site, said.append)
+    assert found.role is Role.SENDER and site.port == 0
+    assert "the coordinator alone averages" in said[0]

@@ -110,6 +110,29 @@ def test_peers_that_only_send_take_part(plan):
     assert balanced(figures["samples"])
 
 
+def star(plan: Plan, **changes) -> Plan:
+    timing = plan.recipe.round.model_copy(update={"averaged_by": "coordinator"})
+    recipe = plan.recipe.model_copy(update={"round": timing})
+    return replace(plan, recipe=recipe, **changes)
+
+
+def test_where_the_coordinator_alone_averages_the_same_is_learned_and_receipted(plan, undisturbed):
+    figures = Rehearsal(star(plan, links=((KINDS["fibre"], 1.0),))).run()
+    assert figures["attempts"] == {"clean": plan.rounds}
+    assert balanced(figures["samples"]) and figures["samples"]["elsewhere"] == 0
+    assert figures["last_loss"] == pytest.approx(undisturbed["last_loss"], abs=0.3)
+
+
+def test_without_the_coordinator_that_alone_averages_nobody_goes_on_by_itself(plan):
+    rehearsal = Rehearsal(star(plan, rounds=99, longest_s=90.0))
+    rehearsal.events.after(30.0, lambda: rehearsal.coordinator.kill())
+    figures = rehearsal.run()
+    assert not figures["reached"] and figures["attempts"]["clean"] > 2
+    assert "alone" not in figures["attempts"]
+    volunteers = {life.round for life in rehearsal.lives if life is not rehearsal.coordinator}
+    assert len(volunteers) == 1 and figures["not_ended"] == []
+
+
 def test_a_round_ends_by_what_rounds_have_taken_when_most_peers_are_gone(plan):
     """The recipe would wait for 600 s; one peer of five needs 20 to fill the round."""
     timing = plan.recipe.round.model_copy(update={"deadline_s": 600.0})

@@ -9,9 +9,11 @@ import pytest
 
 from tests.factories import make_collaboration
 from tests.ports import free_port
-from trainer.recipe import Text
+from trainer.recipe import Round, Text
 from webapp.audit.models import Entry
 from webapp.collaborations.models import Collaboration
+from webapp.collaborations.sizes import size_of
+from webapp.core.templatetags.ui import byte_size
 from webapp.live import selectors
 
 
@@ -87,3 +89,17 @@ def test_the_console_tells_the_size_and_what_devices_wait_for(
     monkeypatch.setattr("webapp.pages.console.snapshot", lambda _: now | {"members": [waiting]})
     page = organiser.get("/console/c/demo/").content.decode()
     assert "1 device: the text answers 404" in page and "parameters: about" in page
+
+
+def test_what_a_coordinator_that_averages_alone_moves_is_shown_beforehand(organiser):
+    timing = Round(target_samples=64, averaged_by="coordinator", codec="fp32")
+    draft = make_collaboration("star", state="draft", round=timing)
+    each = size_of(draft.recipe).parameters * 2 * 4
+    page = organiser.get("/console/c/star/").content.decode()
+    assert f"receives {byte_size(each)} a round for each device" in page
+    assert f"with ten devices {byte_size(10 * each)}" in page
+    page = organiser.get("/c/star/").content.decode()
+    assert f"costs it {byte_size(each)} a round for each device: 0 B with the 0" in page
+    make_collaboration("shared", state="draft")
+    assert "averages alone" not in organiser.get("/console/c/shared/").content.decode()
+    assert "average among themselves" in organiser.get("/c/shared/").content.decode()

@@ -112,7 +112,8 @@ class Session:
         key = identity.load_or_make(self._seat.folder / identity.FILENAME).public_text
         grant = self._persist(lambda: self._api.join(self._seat.slug, key))
         self._wishes.site(grant.control)
-        self._seat = self._persist(lambda: seated(self._seat, self._api, self._view.say))
+        timing = grant.recipe.round
+        self._seat = self._persist(lambda: seated(self._seat, timing, self._api, self._view.say))
         passport = PassportHolder(
             self._api, self._seat.slug, key, first=grant.passport, offset_s=offset_s
         )

@@ -12,19 +12,23 @@ from dataclasses import replace
 from trainer.agent.join import Api
 from trainer.agent.seat import Seat
 from trainer.grant import DialBack
+from trainer.recipe import Round
 from trainer.wire import Role
 
 LOOK_UP_S = 0.1
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - a peer is there to be dialled
 
 
-def seated(seat: Seat, api: Api, say: Callable[[str], None]) -> Seat:
+def seated(seat: Seat, timing: Round, api: Api, say: Callable[[str], None]) -> Seat:
     """The seat with the role, port and address that a dial-back from the site found to work.
 
     Raises web.Unreachable or web.Refusal.
     """
     if seat.role is not Role.PEER:
         return seat
+    if timing.averaged_by == "coordinator":
+        say("Here the coordinator alone averages: this device only sends, and nobody dials it.")
+        return replace(seat, role=Role.SENDER)
     with _listener(seat.port) as listener:
         port = listener.getsockname()[1]
         word = secrets.token_hex(16)

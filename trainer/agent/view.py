@@ -89,11 +89,23 @@ class View:
         peers = "1 peer" if verdict.members == 1 else f"{verdict.members} peers"
         own = f"{receipt.samples:,} samples of this device"
         credited = "counted" if receipt.accepted else f"not counted: {receipt.reason}"
+        carried = f"; it averaged {receipt.share:.0%} of the model for all" if receipt.share else ""
         self.last_round = (
             f"round {receipt.round}: {verdict.outcome.value}, {peers}, "
-            f"{verdict.samples:,} samples{loss}; {own} {credited}"
+            f"{verdict.samples:,} samples{loss}; {own} {credited}{carried}"
         )
         self.say(self.last_round)
+
+
+def link_words(progress: Progress) -> str:
+    """Speed of the link, and what it carries for all; empty while neither is known."""
+    known = []
+    if progress.link_mbit_s is not None:
+        known.append(f"{progress.link_mbit_s:,.3g} Mbit/s measured")
+    if progress.share is not None:
+        share = f"{progress.share:.0%} of the averaging" if progress.share else "no averaging"
+        known.append(f"carries {share} for all")
+    return ", ".join(known)
 
 
 class PlainView(View):
@@ -109,6 +121,8 @@ class PlainView(View):
                 f"round {progress.round}: {progress.samples:,} samples here, "
                 f"{progress.swarm_samples:,} in the swarm, {progress.samples_per_s:.1f} a second"
             )
+            if link := link_words(progress):
+                self.say(f"link: {link}")
 
 
 class RichView(View):
@@ -161,6 +175,8 @@ class RichView(View):
                 f"{progress.samples:,} samples here, {progress.swarm_samples:,} in the swarm",
             )
             table.add_row("Speed", f"{progress.samples_per_s:.1f} samples a second")
+            if link := link_words(progress):
+                table.add_row("Link", link)
         table.add_row("Counted", f"{self.samples:,} samples in {self.rounds:,} rounds")
         if self.last_round:
             table.add_row("Last", Text(self.last_round))

@@ -170,6 +170,7 @@ class Ending:
         loop = self._loop
         loop.timing.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
         done = loop.start_round()
+        done.share = loop.share = verdict.shares.get(loop.peer.peer_id)
         loop.stage = Stage.TRAINING
         loop.tracker.publish()
         loop.peer.share_state(loop.learner.round)

@@ -24,6 +24,9 @@ HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
 GIVE_UP_S = 9.0  # a leaver breaks off an average that takes longer
 IDLE_S = 0.25
 PAUSE_S = 10.0
+COORDINATOR_AWAY = (
+    "the coordinator, which alone averages here, is away; what this device learned is kept for it"
+)
 log = logging.getLogger(__name__)
 
 
@@ -48,6 +51,7 @@ class RoundLoop:
         self._meter, self.tally = Meter(), Tally()
         self.timing = Timing(self)
         self.stage = Stage.AWAY
+        self.share: float | None = None
         self._stop_seen: float | None = None
         self.averager = peer.average(learner.offer_shapes(), learner.state)
         self.tracker = peer.track(self.standing)
@@ -74,6 +78,8 @@ class RoundLoop:
             elif self.due(view, finishing):
                 self._ending.run(view)
             elif finishing and self.may_finish(view):
+                if self.tally.tokens:
+                    self.release("the coordinator left before the round ended")
                 return control.cause or LeaveCause.FINISHED
             else:
                 self.enter(Stage.FULL if self.learner.full else Stage.TRAINING)
@@ -105,6 +111,8 @@ class RoundLoop:
             tokens=self.tally.tokens,
             loss_sum=self.tally.loss_sum,
             samples_per_s=round(self._meter.rate(), 3),
+            link_mbit_s=self.averager.link_mbit_s,
+            share=self.share,
         )
 
     def enter(self, stage: Stage) -> None:
@@ -154,17 +162,17 @@ class RoundLoop:
         self.tracker.refreshed(5)
 
     def may_finish(self, view: View) -> bool:
-        return not self.tally.tokens
+        return not self.tally.tokens or self.timing.lacks_coordinator(view)
 
     # ------------------------------------------------------------ one round
     def work(self, view: View) -> None:
         """One micro-batch, or a moment's rest when this round has no more for us."""
-        enough = self._enough()
-        if enough:
-            self.show(Activity.WAITING, enough)
+        away = COORDINATOR_AWAY if self.timing.lacks_coordinator(view) else ""
+        if enough := self._enough():
+            self.show(Activity.WAITING, away or enough)
             clock.sleep(IDLE_S)
             return
-        self.show(Activity.TRAINING, "" if view.peers else "nobody else is here")
+        self.show(Activity.TRAINING, away or ("" if view.peers else "nobody else is here"))
         began = clock.monotonic()
         try:
             batch = next(self._batches)

@@ -12,7 +12,8 @@ from trainer.wire import Outcome, Receipt, VerdictSummary
 @dataclass
 class Tally:
     """`lost` are members lost in attempts at this round that had to be repeated. `arrived_s` is how
-    long after the round's beginning the first attempt was.
+    long after the round's beginning the first attempt was, `share` what this peer carried of the
+    average for all.
     """
 
     samples: int = 0
@@ -21,6 +22,7 @@ class Tally:
     compute_s: float = 0.0
     attempts: int = 0
     arrived_s: float = 0.0
+    share: float | None = None
     lost: list[str] = field(default_factory=list)
     started: float = field(default_factory=clock.now)
 
@@ -41,6 +43,7 @@ class Tally:
             accepted=not refusal,
             reason=refusal[:300],
             compute_s=self.compute_s,
+            share=self.share,
             verdict=summary,
         )
 

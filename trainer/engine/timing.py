@@ -28,11 +28,19 @@ class Timing:
         samples = loop.swarm_samples()
         if samples <= 0 or (view.present and not abreast) or not self._has_met(view):
             return False
+        if self.lacks_coordinator(view):
+            return False
         done = max(samples / loop.recipe.round.target_samples, self.late_share(view))
         ready = {name for name in abreast if view.abreast[name].stage is Stage.READY}
         called = bool(ready & loop.peer.coordinators) or (done >= NEARLY and bool(ready))
         enough = done >= 1 or called or self._all_full(view, abreast, bool(ready))
         return enough or (finishing and loop.tally.tokens > 0)
+
+    def lacks_coordinator(self, view: View) -> bool:
+        """Whether it alone averages and is not in this round: then no round can end."""
+        loop = self._loop
+        present = loop.peer.coordinators & expected_group(view, loop.learner.round)
+        return loop.recipe.round.averaged_by == "coordinator" and not present
 
     def _all_full(self, view: View, abreast: set[str], follow: bool) -> bool:
         """Whether nobody of this round may take another local step, as far as we or others see."""

@@ -37,6 +37,9 @@ class Tracker(Protocol):
 
 
 class Averager(Protocol):
+    @property
+    def link_mbit_s(self) -> float | None: ...
+
     def run_round(
         self, offer: Sequence[Tensor], note: Note, others: Collection[str], watch: Watch
     ) -> tuple[Verdict, list[Tensor]]: ...

@@ -19,6 +19,11 @@ class Link:
     reachable: bool = True
     stalls: float = 0.0
 
+    @property
+    def mbit_s(self) -> float:
+        """What a peer measures of it."""
+        return min(self.up_mbit_s, self.down_mbit_s)
+
 
 KINDS = {
     "lan": Link(1000, 1000, 0.0005),
@@ -39,7 +44,7 @@ def exchange_s(links: Sequence[Link], shares: Sequence[float], vector_bytes: int
     """
     others = len(links) - 1
     slowest = max(
-        ((1 - share) + share * others) * vector_bytes * 8e-6 / min(link.up_mbit_s, link.down_mbit_s)
+        ((1 - share) + share * others) * vector_bytes * 8e-6 / link.mbit_s
         for link, share in zip(links, shares, strict=True)
     )
     return slowest + 4 * max(link.latency_s for link in links)

@@ -1,7 +1,7 @@
 """One group on its way through matchmaking and the all-reduce.
 
 Modelled: who meets whom, how long links take, who is lost half-way and what the others then hold.
-Real: the shares (hivemind's load balancer), the judgement of the notes, the reducer with all its
+Real: the shares, the judgement of the notes, the reducer with all its
 checks, and each member's verdict.
 """
 
@@ -11,18 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hivemind.averaging.load_balancing import load_balance_peers
 from torch import Tensor
 
-from trainer.recipe import Round
+from trainer.recipe import CODEC_BYTES, Round
 from trainer.simulator import links
 from trainer.simulator.events import Task
 from trainer.simulator.links import Link
 from trainer.simulator.reduction import reduce
 from trainer.swarm.averager import SILENCE_S
-from trainer.swarm.codec import BYTES
-from trainer.swarm.conclusion import Course, conclude
-from trainer.swarm.judgement import Limits, judge
+from trainer.swarm.bandwidth import share_out
+from trainer.swarm.conclusion import NOBODY_AVERAGES, Course, conclude, reducing_speeds
+from trainer.swarm.judgement import Judgement, Limits, judge
 from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Outcome
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from trainer.simulator.net import Net
 
 CLOCKS_AGREE_S = 1.5  # hivemind's matchmaking: peers further apart never meet
-MIN_VECTOR_SIZE = 0
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,9 @@ class Meeting:
         if len(self.seats) < 2:
             self._fail("nobody came to average with")
             return
-        self._share_out()
+        if not self._share_out():
+            self._fail(NOBODY_AVERAGES)
+            return
         members = list(self.seats.values())
         shares = [self._shares[seat.name] for seat in members]
         self.duration_s = links.exchange_s([s.link for s in members], shares, self._vector_bytes())
@@ -124,18 +124,25 @@ class Meeting:
                 self.net.events.after(at, lambda name=seat.name: self.lose(name))  # type: ignore[misc]
         self.net.events.after(self.duration_s, lambda: None if self.lost else self._finish(1.0))
 
-    def _share_out(self) -> None:
-        numbers = [None if seat.link.reachable else 0.0 for seat in self.seats.values()]
+    def _judge(self) -> Judgement:
+        gathered = {name: seat.note.model_dump(mode="json") for name, seat in self.seats.items()}
+        return judge(gathered, self.round, self.rules.limits, self.rules.coordinators)
+
+    def _share_out(self) -> bool:
+        """Whether somebody may average."""
+        senders = [not seat.link.reachable for seat in self.seats.values()]
+        alone = self.rules.coordinators if self.rules.timing.averaged_by == "coordinator" else None
+        speeds = reducing_speeds(self._judge(), senders, list(self.seats), alone)
+        if not any(speed != 0 for speed in speeds):
+            return False
         total = sum(tensor.numel() for tensor in next(iter(self.seats.values())).tensors)
-        if not any(number is None for number in numbers):
-            numbers = [None] * len(numbers)
-        parts = load_balance_peers(total, numbers, MIN_VECTOR_SIZE)
-        for name, part in zip(self.seats, parts, strict=True):
-            self._shares[name] = part / total
+        parts = share_out(total, speeds)
+        self._shares = {n: part / total for n, part in zip(self.seats, parts, strict=True)}
+        return True
 
     def _vector_bytes(self) -> int:
         count = sum(tensor.numel() for tensor in next(iter(self.seats.values())).tensors)
-        return int(BYTES[self.rules.timing.codec] * count)
+        return int(CODEC_BYTES[self.rules.timing.codec] * count)
 
     def _fail(self, reason: str) -> None:
         if self not in self.net.meetings:
@@ -155,9 +162,9 @@ class Meeting:
         if len(self.lost) == len(self.seats):
             self._fail("all members were lost")
             return
-        gathered = {name: seat.note.model_dump(mode="json") for name, seat in self.seats.items()}
-        judgement = judge(gathered, self.round, self.rules.limits, self.rules.coordinators)
+        judgement = self._judge()
         names = list(self.seats)
+        shares = [self._shares[name] for name in names]
         present = {n: seat.tensors for n, seat in self.seats.items() if n not in self.lost}
         mean, report, faults = reduce(present, names, judgement, self.rules.timing.codec)
         short = {name for name in self.lost if self._shares[name] > 0}
@@ -174,7 +181,7 @@ class Meeting:
                 bytes_in=moved,
                 bytes_out=moved,
             )
-            fields = conclude(name, names, judgement, course)
+            fields = conclude(name, names, judgement, shares, course)
             duration_s = self.net.events.now - self.opened_s
             self._settle(seat, Verdict(self.round, duration_s=duration_s, **fields), mean)
         self._close()

@@ -6,6 +6,7 @@ import hashlib
 import random
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,8 @@ class Rehearsal:
     def _come(self, liar: liars.Liar | None = None, error: Error = Error()) -> None:  # noqa: B008
         kinds, shares = zip(*self.plan.links, strict=True)
         link = self._rng.choices(kinds, shares)[0]
+        if self.plan.recipe.round.averaged_by == "coordinator":
+            link = replace(link, reachable=False)
         role = Role.PEER if link.reachable else Role.SENDER
         self._joined += 1
         self._add(role, link, liar, error)

@@ -13,10 +13,10 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
 
 import torch
+from hivemind.averaging.allreduce import AveragingMode
 from hivemind.averaging.averager import DecentralizedAverager
 from hivemind.averaging.control import AveragingStage, StepControl
 from hivemind.averaging.group_info import GroupInfo
-from hivemind.averaging.load_balancing import load_balance_peers
 from hivemind.dht import DHT
 from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
@@ -25,12 +25,20 @@ from hivemind.utils.asyncio import enter_asynchronously
 
 from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
+from trainer.swarm.bandwidth import LinkMeter, share_out
 from trainer.swarm.codec import Codec
-from trainer.swarm.conclusion import Course, conclude, entries, reducing_speeds
+from trainer.swarm.conclusion import (
+    NOBODY_AVERAGES,
+    Course,
+    conclude,
+    entries,
+    reducing_speeds,
+)
 from trainer.swarm.door import Door, GuardedCalls
 from trainer.swarm.download import StateDownload
 from trainer.swarm.judgement import Limits, judge
 from trainer.swarm.linger import until_closed
+from trainer.swarm.probe import LinkProbe
 from trainer.swarm.reduction import CheckedRunner
 from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Activity, Outcome
@@ -41,7 +49,7 @@ SPARE_S = 2.0
 Watch = Callable[[Activity], bool]
 
 
-class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
+class RoundAverager(GuardedCalls, StateDownload, LinkProbe, DecentralizedAverager):
     """Averages tensors of fixed shapes among the peers that are in the same round."""
 
     def __init__(
@@ -63,6 +71,7 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
         self.timing, self.limits, self.coordinators = timing, limits, coordinators
         self.door = door
         self.install_state(state_source)
+        self.install_meter(LinkMeter())
         silence_s = min(SILENCE_S, timing.averaging_s / 3)
         with orphans.children_end_with_us():
             super().__init__(
@@ -79,6 +88,8 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
             )
             self.start()  # not run_in_background: that makes this process deaf to Ctrl-C
             self.wait_until_ready(timeout=60)
+        others = [name for name in coordinators if name != str(self.peer_id)]
+        self._ask("_measure_link", names=others)
 
     def run_round(
         self, offer: Sequence[torch.Tensor], note: Note, others: Collection[str], watch: Watch
@@ -93,9 +104,9 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
             for target, source in zip(mine, offer, strict=True):
                 target.copy_(source)
         bits = format(note.round % 2**GROUP_BITS, f"0{GROUP_BITS}b")
-        self._ask("_prepare", bits=bits, others=tuple(others))
+        link = self._ask("_prepare", bits=bits, others=tuple(others))
         control = self.step(
-            gather=note.model_dump(mode="json"),
+            gather=note.model_copy(update=link).model_dump(mode="json"),
             weight=note.weight,
             scheduled_time=clock.now() + self.timing.matchmaking_s,
             timeout=self.timing.matchmaking_s + SPARE_S,
@@ -149,12 +160,13 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
         return future.result(timeout=30)
 
     async def _prepare(self, future: MPFuture, bits: str, others: Collection[str]) -> None:
-        """Only peers with the same bits meet: those of the same round."""
+        """Only peers with the same bits meet: those of the same round. Tells of our link."""
         self._matchmaking.group_key_manager.group_bits = bits
         self._expected = set(others)
         self._matchmaking.target_group_size = len(others) + 1 if others else None
         self.door.refusals.clear()
-        future.set_result(None)
+        link = {"link_mbit_s": self._meter.speed(), "sights": self._meter.sights()}
+        future.set_result({name: value for name, value in link.items() if value})
 
     async def _list_refusals(self, future: MPFuture) -> None:
         """Between whom and us there was no passport that counts, since this round's attempt."""
@@ -194,10 +206,11 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
         gathered = dict(zip(names, notes, strict=True))
         own_round = gathered[str(self.peer_id)]["round"]
         judgement = judge(gathered, own_round, self.limits, self.coordinators)
-        shares = reducing_speeds(contents, names, judgement)
-        fractions = await asyncio.get_running_loop().run_in_executor(
-            None, load_balance_peers, self.total_size, shares, min_vector_size
-        )
+        senders = [mode == AveragingMode.CLIENT.value for _, mode, _ in contents]
+        alone = self.coordinators if self.timing.averaged_by == "coordinator" else None
+        speeds = reducing_speeds(judgement, senders, names, alone)
+        if not any(speed != 0 for speed in speeds):
+            return {"outcome": Outcome.FAILED, "notes": {}, "reason": NOBODY_AVERAGES}
         runner = CheckedRunner(
             entries=entries(judgement, names),
             p2p=self._p2p,
@@ -206,7 +219,7 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
             group_id=group_info.group_id,
             ordered_peer_ids=group_info.peer_ids,
             tensors=self._averaged_tensors,
-            peer_fractions=fractions,
+            peer_fractions=share_out(self.total_size, speeds),
             **options,
         )
         async with enter_asynchronously(self.get_tensors()) as tensors:
@@ -214,6 +227,12 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
             places = iter(tensors)
             async for average in runner:  # to its end: the reducers' reports come last
                 next(places).copy_(average)
+        runner.traffic.tell(self._meter)
+        self.show_speed()
+        full = [p for p, sends in zip(group_info.peer_ids, senders, strict=True) if not sends]
+        self._measuring = asyncio.create_task(
+            self._measure_with([peer for peer in full if peer != self.peer_id])
+        )
         course = Course(
             reports=list(runner.reports.values()),
             refused=runner.refused,
@@ -223,4 +242,4 @@ class RoundAverager(GuardedCalls, StateDownload, DecentralizedAverager):
             bytes_in=runner.traffic.bytes_in,
             bytes_out=runner.traffic.bytes_out,
         )
-        return conclude(str(self.peer_id), names, judgement, course)
+        return conclude(str(self.peer_id), names, judgement, runner.shares, course)

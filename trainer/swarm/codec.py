@@ -16,11 +16,12 @@ import torch
 from hivemind.compression import CompressionBase
 from hivemind.proto import runtime_pb2
 
+from trainer.recipe import CODEC_BYTES
+
 BLOCK = 128  # values that share one 8-bit scale
 MOST_CRUSHED = 0.1  # share of a part's values that 8 bits may turn into 0
 LEAST_EXPONENT = -110
 FORMS = {"fp32": ("fp32",), "fp16": ("fp16",), "int8": ("int8", "fp16")}
-BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1.0 + 4 / BLOCK}
 
 
 class Fault(StrEnum):
@@ -54,7 +55,7 @@ class Codec(CompressionBase):
         self.name = name
 
     def estimate_compression_ratio(self, info: Any) -> float:
-        return BYTES[self.name] / 4
+        return CODEC_BYTES[self.name] / 4
 
     def compress(
         self, tensor: torch.Tensor, info: Any = None, allow_inplace: bool = False

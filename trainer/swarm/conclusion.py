@@ -6,11 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trainer.swarm.bandwidth import believed
 from trainer.swarm.codec import Fault
 from trainer.swarm.judgement import Judgement
 from trainer.swarm.reducer import Entry
 from trainer.swarm.report import ReducerReport, sum_up
 from trainer.wire import Outcome
+
+FORGOTTEN: dict[str, Any] = {"seen": {}, "sights": {}}  # of the notes, once all have judged by them
+NOBODY_AVERAGES = "the coordinator, which alone averages here, was not in the group"
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,25 @@ class Course:
 
 
 def reducing_speeds(
-    contents: Sequence[Sequence[Any]], names: Sequence[str], judgement: Judgement
+    judgement: Judgement,
+    senders: Sequence[bool],
+    names: Sequence[str],
+    alone: Collection[str] | None,
 ) -> list[float | None]:
-    """Speeds for the load balancer; whoever is refused averages nothing for others."""
-    speeds = [0.0 if mode == 1 else speed for speed, mode, _ in contents]
-    trusted = [0.0 if n in judgement.refused else s for n, s in zip(names, speeds, strict=True)]
-    return trusted if any(speed != 0 for speed in trusted) else speeds
+    """For `share_out`: senders and refused members average nothing for others.
+
+    `alone`: of these one does it all, whatever its link; None where all share the work. All are 0
+    where nobody can average.
+    """
+    if alone is not None:
+        first = min((name for name in names if name in alone), default=None)
+        return [1.0 if name == first else 0.0 for name in names]
+    speeds = believed(judgement.notes)
+    full = [0.0 if sends else speeds.get(n) for n, sends in zip(names, senders, strict=True)]
+    trusted = [0.0 if n in judgement.refused else s for n, s in zip(names, full, strict=True)]
+    if any(speed != 0 for speed in trusted):
+        return trusted
+    return [0.0 if sends else None for sends in senders]
 
 
 def entries(judgement: Judgement, names: Sequence[str]) -> list[Entry | None]:
@@ -54,7 +71,11 @@ def entries(judgement: Judgement, names: Sequence[str]) -> list[Entry | None]:
 
 
 def conclude(
-    own: str, names: Sequence[str], judgement: Judgement, course: Course
+    own: str,
+    names: Sequence[str],
+    judgement: Judgement,
+    shares: Sequence[float],
+    course: Course,
 ) -> dict[str, Any]:
     """Fields of its `Verdict`. A refusal too late for some part makes the average unusable."""
     silent, refused, moved = sum_up(course.reports, names, judgement.weights())
@@ -70,10 +91,11 @@ def conclude(
     return {
         "outcome": outcome,
         "reason": reason,
-        "notes": {n: note.model_copy(update={"seen": {}}) for n, note in judgement.notes.items()},
+        "notes": {n: note.model_copy(update=FORGOTTEN) for n, note in judgement.notes.items()},
         "lost": tuple(sorted({*silent, *course.failed_reducers})),
         "refused": {**refused, **judgement.refused},
         "struck": tuple(sorted(refused)),
+        "shares": dict(zip(names, shares, strict=True)),
         "failed_parts": course.failed_parts,
         "bytes_in": course.bytes_in,
         "bytes_out": course.bytes_out,

@@ -7,10 +7,11 @@ so that no two of them hold the same average.
 
 from __future__ import annotations
 
-import asyncio
+import time
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,8 +19,9 @@ from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.averaging.partition import AllreduceException, BannedException, TensorPartReducer
 from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
-from hivemind.utils.asyncio import aiter_with_timeout, amap_in_executor, attach_event_on_finished
+from hivemind.utils.asyncio import aiter_with_timeout, amap_in_executor
 
+from trainer.swarm.bandwidth import LinkMeter
 from trainer.swarm.codec import Codec, Fault, Unusable
 from trainer.swarm.reducer import CheckedReducer, Entry
 from trainer.swarm.report import Failure, ReducerReport, as_message, read_report
@@ -27,10 +29,24 @@ from trainer.swarm.report import Failure, ReducerReport, as_message, read_report
 
 @dataclass
 class Traffic:
-    """Payload bytes of one all-reduce."""
+    """Payload bytes of one all-reduce; `by_peer` is what each of the others sent."""
 
     bytes_in: int = 0
     bytes_out: int = 0
+    by_peer: Counter[PeerID] = field(default_factory=Counter)
+    began: float = field(default_factory=time.monotonic)
+
+    def arrived(self, peer: PeerID, num_bytes: int) -> None:
+        self.bytes_in += num_bytes
+        self.by_peer[peer] += num_bytes
+
+    def tell(self, meter: LinkMeter) -> None:
+        """What the links have carried at least, for all of them go at the slowest one's pace."""
+        seconds = time.monotonic() - self.began
+        meter.measured("up", self.bytes_out, seconds, at_least=True)
+        meter.measured("down", self.bytes_in, seconds, at_least=True)
+        for peer, num_bytes in self.by_peer.items():
+            meter.saw(str(peer), num_bytes, seconds, at_least=True)
 
 
 class CheckedRunner(AllReduceRunner):
@@ -49,6 +65,9 @@ class CheckedRunner(AllReduceRunner):
         self.problem = ""
         self.refused: Fault | None = None
         self.reports: dict[PeerID, ReducerReport] = {}
+        parts = self.tensor_part_container._input_parts_by_peer
+        total = self.tensor_part_container.total_size
+        self.shares = [sum(len(part) for part, _ in given) / total for given in parts]
         self._failed: dict[int, Failure] = {}
         self._report: ReducerReport | None = None
         self.tensor_part_container.return_deltas = False
@@ -63,6 +82,11 @@ class CheckedRunner(AllReduceRunner):
                 self.tensor_part_reducer.on_sender_failed(index)
         if len(self.active_senders) == len(self.sender_peer_ids):
             self.all_senders_started.set()
+
+    def should_delay_results(self, peer_id: PeerID) -> bool:
+        """hivemind lets a member without a share receive only once it has sent everything, which
+        doubles its time (measured: 16.5 s instead of 9.4 on a link of 20 Mbit/s)."""
+        return False
 
     async def _communicate_with_peer(self, peer_id: PeerID) -> None:
         peer_index = self.ordered_peer_ids.index(peer_id)
@@ -95,14 +119,11 @@ class CheckedRunner(AllReduceRunner):
         """Sends our parts to a reducer, takes its averages. Raises AllreduceException."""
         container = self.tensor_part_container
         shapes = [part.shape for part, _ in container._input_parts_by_peer[peer_index]]
-        done_sending = asyncio.Event()
-        outgoing = attach_event_on_finished(self._counted_parts(peer_index), done_sending)
-        stream = await self._get_peer_stub(peer_id).rpc_aggregate_part(outgoing)
-        if self.should_delay_results(self.peer_id):
-            await done_sending.wait()
+        stub = self._get_peer_stub(peer_id)
+        stream = await stub.rpc_aggregate_part(self._counted_parts(peer_index))
         replies = amap_in_executor(
             self._read_reply,
-            aiter_with_timeout(self._counted_replies(stream), self.reducer_timeout),
+            aiter_with_timeout(self._counted(stream, peer_id), self.reducer_timeout),
             max_prefetch=container.prefetch,
         )
         received = 0
@@ -125,11 +146,11 @@ class CheckedRunner(AllReduceRunner):
             self.traffic.bytes_out += len(message.tensor_part.buffer)
             yield message
 
-    async def _counted_replies(
-        self, stream: AsyncIterator[averaging_pb2.AveragingData]
+    async def _counted(
+        self, stream: AsyncIterator[averaging_pb2.AveragingData], peer_id: PeerID
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
         async for message in stream:
-            self.traffic.bytes_in += len(message.tensor_part.buffer)
+            self.traffic.arrived(peer_id, len(message.tensor_part.buffer))
             yield message
 
     async def _accumulate_parts_streaming(
@@ -144,7 +165,7 @@ class CheckedRunner(AllReduceRunner):
         try:
             async for part in amap_in_executor(
                 self._read_part,
-                self._counted_replies(stream),
+                self._counted(stream, self.sender_peer_ids[sender_index]),
                 max_prefetch=self.tensor_part_container.prefetch,
             ):
                 if part_index == self.tensor_part_reducer.num_parts:

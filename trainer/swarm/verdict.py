@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,6 +13,7 @@ from trainer.wire import Count, Line, Message, Outcome, Refusal, Role, Seconds, 
 
 FINGERPRINT_TOLERANCE = 1e-3
 MOST_WITNESSED = 64  # a note is to stay under 3 KB
+MOST_SIGHTS = 32
 
 
 class Note(Message):
@@ -23,7 +25,8 @@ class Note(Message):
 
     The rest is what this member knows, for the common judgement: the most samples that others can
     have by their records (`seen`, by `short` names), whose offers are set aside and why, the usual
-    norm and loss of the last rounds, and the round whose parameters it can go back to.
+    norm and loss of the last rounds, the round whose parameters it can go back to, how fast it
+    measured its link to be, and how fast it saw others send (`sights`, by `short` names).
     """
 
     round: Count
@@ -41,6 +44,8 @@ class Note(Message):
     usual_norm: float | None = Field(None, ge=0)
     usual_loss: float | None = None
     good_round: Count | None = None
+    link_mbit_s: float | None = Field(None, ge=0)
+    sights: dict[str, Annotated[float, Field(ge=0)]] = Field({}, max_length=MOST_SIGHTS)
 
 
 def short(name: str) -> str:
@@ -52,6 +57,7 @@ def short(name: str) -> str:
 class Verdict:
     """`notes` by peer id; `lost` are members that went silent while averaging, `refused` those
     whose offers were left out of it, and why; `struck` are those of them that reducers found.
+    `shares`: which part of the vector each member averaged for the others.
     """
 
     round: int
@@ -60,6 +66,7 @@ class Verdict:
     lost: tuple[str, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
     struck: tuple[str, ...] = ()
+    shares: dict[str, float] = field(default_factory=dict)
     failed_parts: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

@@ -143,7 +143,7 @@ class CollaborationForm(forms.Form):
             self.add_error(
                 "is_large",
                 f"This model has {number(size.parameters)} parameters: every device needs about "
-                f"{byte_size(size.memory_bytes)} of memory and sends up to "
+                f"{byte_size(size.memory_bytes)} of memory and moves about "
                 f"{byte_size(size.round_bytes)} a round, more than most machines can. "
                 "Make it smaller, or tick this.",
             )

@@ -160,6 +160,8 @@ def public_row(standing: Standing, current: int, name: str) -> dict[str, Any]:
         "samples": said.samples,
         "samples_per_s": round(said.samples_per_s, 2),
         "loss": mean_loss([standing]),
+        "link_mbit_s": said.link_mbit_s,
+        "share": None if said.share is None else round(said.share, 3),
     }
 
 

@@ -13,7 +13,10 @@ The first message is a snapshot, the same document as `GET /api/v1/collaboration
      "senders": 1, "behind": 1, "online": 4, "coordinators": 1, "expired": 0,
      "members": [{"id": "9f2c01ab", "name": "ada", "role": "peer", "activity": "training",
                   "reason": "", "round": 57, "in_round": true, "samples": 120,
-                  "samples_per_s": 30.1, "loss": 3.4}],       # the 100 fastest of `online`
+                  "samples_per_s": 30.1, "loss": 3.4,
+                  "link_mbit_s": 48.2,      # as measured, the smaller of up and down, or null
+                  "share": 0.38}],          # of the last average, that it carried; or null
+                                            # members: the 100 fastest of `online`
      "last_round": {"round": 56, "outcome": "clean", "members": 3, "samples": 520,
                     "tokens": 65000, "loss": 3.45, "held_out_loss": null, "duration_s": 6.1,
                     "num_lost": 0, "reason": "", "at": 1764439402.0},          # or null

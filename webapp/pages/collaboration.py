@@ -10,6 +10,7 @@ from webapp.artifacts.selectors import checkpoints
 from webapp.collaborations import access
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.selectors import collaboration_by_slug
+from webapp.collaborations.sizes import size_of
 from webapp.pages.live_view import live_view
 
 CHECKPOINTS_SHOWN = 10
@@ -19,11 +20,15 @@ CHECKPOINTS_SHOWN = 10
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     collaboration = find(request, slug)
     written = checkpoints(collaboration)
+    live = live_view(request, collaboration)
+    each_bytes = size_of(collaboration.recipe).coordinator_bytes
     return render(
         request,
         "collaboration.html",
-        live_view(request, collaboration)
+        live
         | {
+            "coordinator_bytes": each_bytes,
+            "all_devices_bytes": each_bytes * live["snapshot"]["online"],
             "checkpoints": written[:CHECKPOINTS_SHOWN],
             "num_checkpoints": written.count(),
             "recipe": collaboration.recipe,

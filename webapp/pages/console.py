@@ -56,12 +56,14 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
     found = find(request, slug)
     after = MOVES[State(found.state)]
     now = snapshot(found)
+    size = size_of(found.recipe)
     return render(
         request,
         "console_collaboration.html",
         {
             "collaboration": found,
-            "size": size_of(found.recipe),
+            "size": size,
+            "ten_devices_bytes": 10 * size.coordinator_bytes,
             "addresses": addresses(found.recipe),
             "hold_ups": hold_ups(now),
             "recipe_json": found.recipe.model_dump_json(indent=2),

@@ -1,0 +1,147 @@
+"""How fast the link to another peer is: bytes for half a second each way, counted as they arrive.
+
+Guards against hivemind 1.1.12, which believes whatever bandwidth a peer declares. An average tells
+little of a link: all of its members go at the pace of the slowest. So a link is measured while
+nothing else is on it, with a coordinator at first and after averages with one of the group, and
+each side counts what it receives: what a sender hands to its own buffers proves nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import random
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
+
+from hivemind.p2p import P2PContext, PeerID
+from hivemind.proto import averaging_pb2, runtime_pb2
+from hivemind.utils import MPFuture
+from hivemind.utils.asyncio import aiter_with_timeout
+
+from trainer.swarm.bandwidth import LinkMeter
+from trainer.swarm.linger import until_closed
+
+EVERY_S = 120.0
+BLOCK_BYTES = 1 << 16
+LEAST_BLOCKS, MOST_BLOCKS = 4, 64
+LONGEST_S = 0.5
+PATIENCE_S = 10.0
+PAUSE_S = 2.0  # after an average, at most: the group's members do not all measure at once
+LAST = b"last"
+log = logging.getLogger(__name__)
+Blocks = AsyncIterator[averaging_pb2.DownloadData]
+
+
+class LinkProbe:
+    """The half of the averager that measures links and lets others measure theirs."""
+
+    peer_id: PeerID
+    prefix: str
+    serializer: Any
+    _p2p: Any
+
+    def install_meter(self, meter: LinkMeter) -> None:
+        """Before the averaging process starts: from then on `meter` is that process's own."""
+        self._meter = meter
+        self._one_at_a_time = asyncio.Lock()
+        self._speed = multiprocessing.Value("d", 0.0)
+        self.show_speed()
+        self._measured_at = float("-inf")
+
+    @property
+    def link_mbit_s(self) -> float | None:
+        """As measured, None while it is not; in any process."""
+        return self._speed.value or None
+
+    def show_speed(self) -> None:
+        """What `link_mbit_s` is from now on."""
+        self._speed.value = self._meter.speed() or 0.0
+
+    async def _measure_link(self, future: MPFuture, names: Sequence[str]) -> None:
+        """With one of these peers; does not keep the caller waiting."""
+        future.set_result(None)
+        await self._measure_with([PeerID.from_base58(name) for name in names])
+
+    async def _measure_with(self, peers: Sequence[PeerID]) -> None:
+        """Unless that was a while ago. Fails in silence: it is tried again after an average."""
+        if not peers or time.monotonic() - self._measured_at < EVERY_S:
+            return
+        self._measured_at = time.monotonic()
+        await asyncio.sleep(random.uniform(0, PAUSE_S))  # noqa: S311 - spreads, hides nothing
+        try:
+            await self._measure(random.choice(peers))  # noqa: S311
+        except Exception as error:  # whatever is wrong with one peer, the next may answer
+            self._measured_at = float("-inf")
+            log.info("The link could not be measured: %r", error)
+
+    async def _measure(self, peer: PeerID) -> None:
+        stub = self.get_stub(self._p2p, peer, namespace=self.prefix)  # type: ignore[attr-defined]
+        ready = asyncio.Event()
+        stream = await stub.rpc_measure_link(_once(ready))
+        async with aclosing(stream):
+            replies = aiter_with_timeout(stream, PATIENCE_S)
+            await anext(replies)
+            ready.set()
+            num_bytes, seconds = self.serializer.loads((await anext(replies)).metadata)
+            self._meter.measured("up", int(num_bytes), float(seconds))
+            num_bytes, seconds = await _count(replies)
+        self._meter.measured("down", num_bytes, seconds)
+        self._meter.saw(str(peer), num_bytes, seconds)
+        self.show_speed()
+
+    async def rpc_measure_link(
+        self, stream: AsyncIterator[averaging_pb2.DownloadData], context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        """One caller after the other, each of which waits for our first word."""
+        async with self._one_at_a_time:
+            async for message in until_closed(self._let_measure(stream, str(context.remote_id))):
+                yield message
+
+    async def _let_measure(self, stream: Blocks, caller: str) -> Blocks:
+        sent = aiter_with_timeout(stream, PATIENCE_S)
+        await anext(sent)
+        yield averaging_pb2.DownloadData()
+        num_bytes, seconds = await _count(sent)
+        self._meter.measured("down", num_bytes, seconds)
+        self._meter.saw(caller, num_bytes, seconds)
+        self.show_speed()
+        yield averaging_pb2.DownloadData(metadata=self.serializer.dumps([num_bytes, seconds]))
+        async for block in _blocks():
+            yield block
+
+
+async def _once(ready: asyncio.Event) -> Blocks:
+    yield averaging_pb2.DownloadData()
+    await asyncio.wait_for(ready.wait(), PATIENCE_S)
+    async for block in _blocks():
+        yield block
+
+
+async def _blocks() -> Blocks:
+    """For `LONGEST_S`, in which buffers let through a little more than the link does."""
+    part = runtime_pb2.Tensor(buffer=os.urandom(BLOCK_BYTES))
+    until = time.monotonic() + LONGEST_S
+    for number in range(MOST_BLOCKS):
+        if number >= LEAST_BLOCKS and time.monotonic() > until:
+            break
+        yield averaging_pb2.DownloadData(tensor_part=part)
+    yield averaging_pb2.DownloadData(tensor_part=part, metadata=LAST)
+
+
+async def _count(blocks: Blocks) -> tuple[int, float]:
+    """Bytes after the first block, and in how many seconds they came."""
+    num_bytes, began, now = 0, None, 0.0
+    async for block in blocks:
+        now = time.monotonic()
+        if began is None:
+            began = now
+        else:
+            num_bytes += len(block.tensor_part.buffer)
+        if block.metadata == LAST:
+            break
+    return num_bytes, now - (began if began is not None else now)
