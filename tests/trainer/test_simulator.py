@@ -15,11 +15,13 @@ import pytest
 from tests.trainer.rehearsals import ROUND_S, make_plan
 from trainer import catalogue
 from trainer.__main__ import main
+from trainer.engine.coordinator import resume
 from trainer.recipe import Choice
 from trainer.simulator.clocks import Error
 from trainer.simulator.links import KINDS, Link, exchange_s
 from trainer.simulator.plan import Plan
 from trainer.simulator.run import Rehearsal
+from trainer.wire import Role
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = Link(0.5, 0.5, 0.05)  # an average takes seconds
@@ -131,6 +133,30 @@ def test_without_the_coordinator_that_alone_averages_nobody_goes_on_by_itself(pl
     assert "alone" not in figures["attempts"]
     volunteers = {life.round for life in rehearsal.lives if life is not rehearsal.coordinator}
     assert len(volunteers) == 1 and figures["not_ended"] == []
+
+
+def test_volunteers_go_back_with_a_coordinator_that_alone_has_the_state_to_give(plan):
+    whole = star(plan, rounds=8, longest_s=300.0)
+    timing = whole.recipe.round.model_copy(update={"checkpoint_every": 3})
+    recipe = whole.recipe.model_copy(update={"round": timing})
+    rehearsal = Rehearsal(replace(whole, recipe=recipe))
+    lost_at = []
+
+    def crash() -> None:
+        if rehearsal.coordinator.round < 5:
+            rehearsal.events.after(1.0, crash)
+            return
+        lost_at.append(rehearsal.coordinator.round)
+        rehearsal.coordinator.kill()
+        again = rehearsal._add(Role.COORDINATOR, KINDS["lan"])
+        resume(again.learner, rehearsal._around.folder)
+        lost_at.append(again.round)
+        rehearsal.coordinator = again
+
+    rehearsal.events.after(1.0, crash)
+    figures = rehearsal.run()
+    assert lost_at == [5, 3]
+    assert figures["reached"] and figures["stuck"] == figures["not_ended"] == []
 
 
 def test_a_round_ends_by_what_rounds_have_taken_when_most_peers_are_gone(plan):

@@ -61,6 +61,14 @@ def test_the_coordinator_is_believed_and_only_a_known_one():
     assert look({"X": claims, "A": record(7), "B": record(7)}, 7, {"M"}, NOW).round == 7
 
 
+def test_a_sender_from_whom_nobody_can_take_a_state_says_no_round():
+    crowd = {name: record(55, role=Role.SENDER) for name in "AB"}
+    assert look({**crowd, "M": record(40)}, 55, {"M"}, NOW).round == 40
+    assert look(crowd, 40, set(), NOW).round == 40  # as the coordinator sees them
+    assert look(crowd, 55, {"M"}, NOW).round == 55  # it is away: they stay where they are
+    assert look({**crowd, "C": record(55)}, 40, set(), NOW).round == 55
+
+
 def test_a_record_with_more_samples_than_anybody_can_have_is_ignored():
     assert credible(record(samples=3000), TIMING, NOW)
     assert credible(record(samples=3001), TIMING, NOW) is None

@@ -129,16 +129,21 @@ def swarm_round(
     """The newest round that is believed.
 
     A coordinator is believed; so is a round that a second peer is at most one behind. One peer by
-    itself is believed only where nobody else could confirm it, and not for a huge leap.
+    itself is believed only where nobody else could confirm it, and not for a huge leap. A sender
+    has no say, for nobody can take a state from it: where all are senders and the coordinator
+    comes back from an older checkpoint, they go back with it.
     """
-    others = [s.round for name, s in standings.items() if name not in coordinators]
+    volunteers = [s for name, s in standings.items() if name not in coordinators]
+    others = [s.round for s in volunteers]
     known = [s.round for name, s in standings.items() if name in coordinators]
-    for claim in sorted(others, reverse=True):
+    claims = [s.round for s in volunteers if s.role is not Role.SENDER]
+    for claim in sorted(claims, reverse=True):
         confirmed = sum(r >= claim - 1 for r in [*others, *known, own_round]) >= 2
         single = len(others) == 1 and abs(claim - max([*known, own_round])) <= MOST_AHEAD
         if confirmed or single:
             return max([claim, *known])
-    return max(known, default=None)
+    only_senders = bool(others) and not claims
+    return max(known, default=own_round if only_senders else None)
 
 
 def counts(members: Collection[str], live: Collection[str], coordinators: Collection[str]) -> bool:
