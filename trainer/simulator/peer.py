@@ -19,7 +19,7 @@ from trainer.swarm.download import MOST_DONORS, BadState, check_state
 from trainer.swarm.judgement import Limits
 from trainer.swarm.progress import Standing
 from trainer.swarm.records import Records
-from trainer.swarm.verdict import MOST_SIGHTS, Note, Verdict, short
+from trainer.swarm.verdict import MOST_RECEIVED, Note, Verdict, short
 from trainer.wire import Activity, Outcome
 
 WATCH_EVERY_S = 1.0
@@ -88,7 +88,8 @@ class SimulatedAverager:
         self, offer: Sequence[Tensor], note: Note, others: Collection[str], watch: Watch
     ) -> tuple[Verdict, list[Tensor]]:
         said = [tensor.detach().clone() for tensor in offer]
-        note = note.model_copy(update={"link_mbit_s": self.link_mbit_s, "sights": self._sights()})
+        link = {"link_mbit_s": self.link_mbit_s, "received": self._received()}
+        note = note.model_copy(update=link)
         if self._liar is not None:
             said, note = self._liar.offer(said, note)
         task = self._place.timekeeper.task
@@ -113,12 +114,11 @@ class SimulatedAverager:
         """It has measured its link rightly."""
         return self._place.link.mbit_s
 
-    def _sights(self) -> dict[str, float]:
-        """As many of the others as a note has room for, those to which its own link is enough."""
-        own = self.link_mbit_s
+    def _received(self) -> dict[str, float]:
+        """Of as many others as a note has room for, as if averages so far had shown their links."""
         places = {n: p.link.mbit_s for n, p in self._net.places.items() if n != self._name}
-        fastest = sorted(places, key=lambda name: (-places[name], name))[:MOST_SIGHTS]
-        return {short(name): min(own, places[name]) for name in fastest}
+        fastest = sorted(places, key=lambda name: (-places[name], name))[:MOST_RECEIVED]
+        return {short(name): places[name] / len(places) for name in fastest}
 
     def _find(self, seat: Seat, others: Collection[str]) -> Meeting:
         """The open meeting of this round, or a new one that starts after matchmaking."""

@@ -165,7 +165,7 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, DecentralizedAverage
         self._expected = set(others)
         self._matchmaking.target_group_size = len(others) + 1 if others else None
         self.door.refusals.clear()
-        link = {"link_mbit_s": self._meter.speed(), "sights": self._meter.sights()}
+        link = {"link_mbit_s": self._meter.speed(), "received": self._meter.senders()}
         future.set_result({name: value for name, value in link.items() if value})
 
     async def _list_refusals(self, future: MPFuture) -> None:

@@ -1,8 +1,8 @@
 """How fast each member's link is believed to be, and how much of an average it carries. Pure.
 
 Speeds are in Mbit/s, of a link the smaller of up and down. A member's claim is believed only as far
-as others have seen it, because the fastest links carry most of the vector: one that claims 10^9
-would draw the whole average to itself.
+as the others have seen it send, because the fastest links carry most of the vector: one that claims
+10^9 would draw the whole average to itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trainer.swarm.verdict import MOST_SIGHTS, Note, short
+from trainer.swarm.verdict import MOST_RECEIVED, Note, short
 
 SMOOTHING = 0.3
 BELIEVED = 2.0  # times what was seen of a peer
@@ -20,10 +20,10 @@ LEAST_BYTES = 1 << 17  # of a measurement: less tells the latency, not the speed
 
 @dataclass
 class LinkMeter:
-    """What this peer has measured: its own speed "up" and "down", and how fast others are."""
+    """What this peer has measured: its own speed "up" and "down", and what others sent it."""
 
     _ways: dict[str, float] = field(default_factory=dict)
-    _seen: dict[str, float] = field(default_factory=dict)
+    _received: dict[str, float] = field(default_factory=dict)
 
     def measured(self, way: str, num_bytes: int, seconds: float, *, at_least: bool = False) -> None:
         """`at_least`: in an average, which waits for others, so that the link may be faster.
@@ -32,22 +32,22 @@ class LinkMeter:
         """
         _smooth(self._ways, way, num_bytes, seconds, at_least)
 
-    def saw(self, peer: str, num_bytes: int, seconds: float, *, at_least: bool = False) -> None:
-        """`peer` has sent us so much."""
-        _smooth(self._seen, short(peer), num_bytes, seconds, at_least)
+    def received(self, peer: str, num_bytes: int, seconds: float) -> None:
+        """In an average, while `peer` sent to others, too."""
+        _smooth(self._received, short(peer), num_bytes, seconds)
 
     def speed(self) -> float | None:
         """None until both ways are measured."""
         return round(min(self._ways.values()), 2) if len(self._ways) == 2 else None
 
-    def sights(self) -> dict[str, float]:
-        """The fastest peers, for the note that travels with an offer; by `short` names."""
-        fastest = sorted(self._seen.items(), key=lambda item: -item[1])[:MOST_SIGHTS]
+    def senders(self) -> dict[str, float]:
+        """The fastest ones, for the note that travels with an offer; by `short` names."""
+        fastest = sorted(self._received.items(), key=lambda item: -item[1])[:MOST_RECEIVED]
         return {peer: round(speed, 2) for peer, speed in fastest}
 
 
 def _smooth(
-    known: dict[str, float], name: str, num_bytes: int, seconds: float, at_least: bool
+    known: dict[str, float], name: str, num_bytes: int, seconds: float, at_least: bool = False
 ) -> None:
     if num_bytes < LEAST_BYTES or seconds <= 0:
         return
@@ -57,21 +57,21 @@ def _smooth(
 
 
 def believed(notes: Mapping[str, Note]) -> dict[str, float | None]:
-    """Speeds by peer, from what all members know alike: who claims what, and who saw whom.
+    """Speeds by peer, from what all members know alike: who claims what, and who received what.
 
-    Counted is the second highest sight (a single one where there is no other), so that one friend
-    cannot vouch for a liar where somebody else has seen it. Nobody saw it: no more than the middle
-    of the claims. None stays None (no claim).
+    In an average a peer sends to all members at the same time, so what they received of it adds up
+    to what it has shown. It is believed to do twice that, and in any case as much as the middle of
+    the claims; so a fast link comes to carry what it can within a few rounds. Nobody's word adds
+    more than that middle, so one friend of a liar cannot vouch for it. None stays None (no claim).
     """
     known = [note.link_mbit_s for note in notes.values() if note.link_mbit_s is not None]
     middle = statistics.median_low(known) if known else 0.0
     speeds: dict[str, float | None] = {}
     for peer, note in notes.items():
-        seen = [
-            n.sights[short(peer)] for w, n in notes.items() if w != peer and short(peer) in n.sights
-        ]
-        limit = BELIEVED * sorted(seen, reverse=True)[:2][-1] if seen else middle
-        speeds[peer] = None if note.link_mbit_s is None else min(note.link_mbit_s, limit)
+        others = (n.received.get(short(peer), 0.0) for name, n in notes.items() if name != peer)
+        shown = sum(min(speed, middle) for speed in others)
+        claim, limit = note.link_mbit_s, max(middle, BELIEVED * shown)
+        speeds[peer] = None if claim is None else min(claim, limit)
     return speeds
 
 

@@ -13,7 +13,8 @@ from trainer.swarm.reducer import Entry
 from trainer.swarm.report import ReducerReport, sum_up
 from trainer.wire import Outcome
 
-FORGOTTEN: dict[str, Any] = {"seen": {}, "sights": {}}  # of the notes, once all have judged by them
+# Of the notes, once all have judged by them.
+FORGOTTEN: dict[str, Any] = {"seen": {}, "received": {}}
 NOBODY_AVERAGES = "the coordinator, which alone averages here, was not in the group"
 
 

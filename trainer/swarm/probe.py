@@ -2,8 +2,8 @@
 
 Guards against hivemind 1.1.12, which believes whatever bandwidth a peer declares. An average tells
 little of a link: all of its members go at the pace of the slowest. So a link is measured while
-nothing else is on it, with a coordinator at first and after averages with one of the group, and
-each side counts what it receives: what a sender hands to its own buffers proves nothing.
+nothing else is on it, with a coordinator at first and after averages with some of the group, and
+bytes are counted where they arrive: what a sender hands to its own buffers proves nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import os
 import random
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
-from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
+from contextlib import AsyncExitStack, aclosing
+from typing import Any, AsyncIterator, NamedTuple  # noqa: UP035 - hivemind reads this name
 
 from hivemind.p2p import P2PContext, PeerID
 from hivemind.proto import averaging_pb2, runtime_pb2
@@ -31,6 +31,8 @@ BLOCK_BYTES = 1 << 16
 LEAST_BLOCKS, MOST_BLOCKS = 4, 64
 LONGEST_S = 0.5
 PATIENCE_S = 10.0
+LONGEST_WAIT_S = 60.0
+MOST_AT_ONCE = 4
 PAUSE_S = 2.0  # after an average, at most: the group's members do not all measure at once
 LAST = b"last"
 log = logging.getLogger(__name__)
@@ -74,24 +76,36 @@ class LinkProbe:
         self._measured_at = time.monotonic()
         await asyncio.sleep(random.uniform(0, PAUSE_S))  # noqa: S311 - spreads, hides nothing
         try:
-            await self._measure(random.choice(peers))  # noqa: S311
-        except Exception as error:  # whatever is wrong with one peer, the next may answer
+            chosen = random.sample(peers, min(len(peers), MOST_AT_ONCE))
+            await asyncio.wait_for(self._measure(chosen), LONGEST_WAIT_S)
+        except Exception as error:  # whatever is wrong with one peer, others may answer
             self._measured_at = float("-inf")
             log.info("The link could not be measured: %r", error)
 
-    async def _measure(self, peer: PeerID) -> None:
-        stub = self.get_stub(self._p2p, peer, namespace=self.prefix)  # type: ignore[attr-defined]
-        ready = asyncio.Event()
-        stream = await stub.rpc_measure_link(_once(ready))
-        async with aclosing(stream):
-            replies = aiter_with_timeout(stream, PATIENCE_S)
-            await anext(replies)
-            ready.set()
-            num_bytes, seconds = self.serializer.loads((await anext(replies)).metadata)
-            self._meter.measured("up", int(num_bytes), float(seconds))
-            num_bytes, seconds = await _count(replies)
-        self._meter.measured("down", num_bytes, seconds)
-        self._meter.saw(str(peer), num_bytes, seconds)
+    async def _measure(self, peers: Sequence[PeerID]) -> None:
+        """With all at once, for the link may be faster than that of each.
+
+        Each of them lets one peer after the other measure, so they are asked in one order: no two
+        peers can wait for each other.
+        """
+        start = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            streams = []
+            for peer in sorted(peers):
+                stub = self.get_stub(self._p2p, peer, namespace=self.prefix)  # type: ignore[attr-defined]
+                stream = await stub.rpc_measure_link(_once(start))
+                await stack.enter_async_context(aclosing(stream))
+                streams.append(aiter_with_timeout(stream, PATIENCE_S))
+                await anext(streams[-1])
+            start.set()
+            began = time.monotonic()
+            told = await asyncio.gather(*(anext(stream) for stream in streams))
+            ended = time.monotonic()
+            counts = await asyncio.gather(*(_count(stream) for stream in streams))
+        sent = sum(int(self.serializer.loads(message.metadata)) for message in told)
+        self._meter.measured("up", sent, ended - began)
+        first, last = min(c.first for c in counts), max(c.last for c in counts)
+        self._meter.measured("down", sum(c.num_bytes for c in counts), last - first)
         self.show_speed()
 
     async def rpc_measure_link(
@@ -99,18 +113,15 @@ class LinkProbe:
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
         """One caller after the other, each of which waits for our first word."""
         async with self._one_at_a_time:
-            async for message in until_closed(self._let_measure(stream, str(context.remote_id))):
+            async for message in until_closed(self._let_measure(stream)):
                 yield message
 
-    async def _let_measure(self, stream: Blocks, caller: str) -> Blocks:
+    async def _let_measure(self, stream: Blocks) -> Blocks:
         sent = aiter_with_timeout(stream, PATIENCE_S)
         await anext(sent)
         yield averaging_pb2.DownloadData()
-        num_bytes, seconds = await _count(sent)
-        self._meter.measured("down", num_bytes, seconds)
-        self._meter.saw(caller, num_bytes, seconds)
-        self.show_speed()
-        yield averaging_pb2.DownloadData(metadata=self.serializer.dumps([num_bytes, seconds]))
+        counted = await _count(sent)
+        yield averaging_pb2.DownloadData(metadata=self.serializer.dumps(counted.num_bytes))
         async for block in _blocks():
             yield block
 
@@ -133,15 +144,22 @@ async def _blocks() -> Blocks:
     yield averaging_pb2.DownloadData(tensor_part=part, metadata=LAST)
 
 
-async def _count(blocks: Blocks) -> tuple[int, float]:
-    """Bytes after the first block, and in how many seconds they came."""
-    num_bytes, began, now = 0, None, 0.0
+class _Count(NamedTuple):
+    """Bytes after the first block, and when that one and the last one came."""
+
+    num_bytes: int
+    first: float
+    last: float
+
+
+async def _count(blocks: Blocks) -> _Count:
+    num_bytes, first, now = 0, None, time.monotonic()
     async for block in blocks:
         now = time.monotonic()
-        if began is None:
-            began = now
+        if first is None:
+            first = now
         else:
             num_bytes += len(block.tensor_part.buffer)
-        if block.metadata == LAST:
+        if block.metadata == LAST or num_bytes > MOST_BLOCKS * BLOCK_BYTES:
             break
-    return num_bytes, now - (began if began is not None else now)
+    return _Count(num_bytes, now if first is None else first, now)

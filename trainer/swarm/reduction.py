@@ -46,7 +46,7 @@ class Traffic:
         meter.measured("up", self.bytes_out, seconds, at_least=True)
         meter.measured("down", self.bytes_in, seconds, at_least=True)
         for peer, num_bytes in self.by_peer.items():
-            meter.saw(str(peer), num_bytes, seconds, at_least=True)
+            meter.received(str(peer), num_bytes, seconds)
 
 
 class CheckedRunner(AllReduceRunner):

@@ -13,7 +13,7 @@ from trainer.wire import Count, Line, Message, Outcome, Refusal, Role, Seconds, 
 
 FINGERPRINT_TOLERANCE = 1e-3
 MOST_WITNESSED = 64  # a note is to stay under 3 KB
-MOST_SIGHTS = 32
+MOST_RECEIVED = 32
 
 
 class Note(Message):
@@ -26,7 +26,7 @@ class Note(Message):
     The rest is what this member knows, for the common judgement: the most samples that others can
     have by their records (`seen`, by `short` names), whose offers are set aside and why, the usual
     norm and loss of the last rounds, the round whose parameters it can go back to, how fast it
-    measured its link to be, and how fast it saw others send (`sights`, by `short` names).
+    measured its link to be, and what it `received` from others in averages (Mbit/s, by `short`).
     """
 
     round: Count
@@ -45,7 +45,7 @@ class Note(Message):
     usual_loss: float | None = None
     good_round: Count | None = None
     link_mbit_s: float | None = Field(None, ge=0)
-    sights: dict[str, Annotated[float, Field(ge=0)]] = Field({}, max_length=MOST_SIGHTS)
+    received: dict[str, Annotated[float, Field(ge=0)]] = Field({}, max_length=MOST_RECEIVED)
 
 
 def short(name: str) -> str:
