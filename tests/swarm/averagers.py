@@ -32,26 +32,24 @@ Result = tuple[Verdict, list[torch.Tensor]]
 
 
 class Group:
-    """`shapes` of every offer. Members are added one by one; the first may be the coordinator."""
+    """`shapes` of every offer. Members are added one by one; the first may be the coordinator.
+
+    `timing` is more of the recipe's `Round`.
+    """
 
     def __init__(
         self,
         shapes: Sequence[tuple[int, ...]],
         codec: str = "fp32",
         coordinator: bool = False,
-        averaged_by: str = "peers",
+        **timing: Any,
     ) -> None:
         multiprocessing.set_start_method("fork", force=True)
         clock.follow_site(0.0)
         empty_streams.install()
         self.shapes = shapes
-        self.timing = Round(
-            matchmaking_s=4,
-            averaging_s=15,
-            target_samples=1000,
-            codec=codec,
-            averaged_by=averaged_by,
-        )
+        options = {"matchmaking_s": 4, "averaging_s": 15, "target_samples": 1000, **timing}
+        self.timing = Round(codec=codec, **options)
         self.dhts: list[DHT] = []
         self.averagers: list[RoundAverager] = []
         self.round = 0
@@ -59,7 +57,12 @@ class Group:
         self._authority = make_authority(self._folder / "authority.pem")
         self._has_coordinator = coordinator
 
-    def add(self, codec: Callable[[str], Any] = averager.Codec, sends_only: bool = False) -> str:
+    def add(
+        self,
+        codec: Callable[[str], Any] = averager.Codec,
+        sends_only: bool = False,
+        listen: str = "/ip4/127.0.0.1/tcp/0",
+    ) -> str:
         """Starts one more member, which encodes its parts with `codec`; its name."""
         first = [str(a) for a in self.dhts[0].get_visible_maddrs()] if self.dhts else []
         folder = self._folder / str(len(self.dhts))
@@ -68,7 +71,7 @@ class Group:
             start=True,
             initial_peers=first,
             client_mode=sends_only,
-            host_maddrs=["/ip4/127.0.0.1/tcp/0"],
+            host_maddrs=[listen],
             identity_path=str(key.path),
         )
         self.dhts.append(dht)

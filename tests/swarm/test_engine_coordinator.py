@@ -140,3 +140,27 @@ def test_a_peer_whose_passport_runs_out_waits_instead_of_training_alone(swarm: S
     wait_for("training", lambda: peer.activity() == "training")
     wait_for("wait", lambda: peer.activity() == "waiting")
     assert "this passport expired" in peer.said("progress")[-1]["reason"]
+
+
+@pytest.mark.soak
+def test_where_the_coordinator_alone_averages_volunteers_wait_for_its_second_life(tmp_path):
+    swarm = Swarm(tmp_path, averaged_by="coordinator", checkpoint_every=2)
+    try:
+        coordinator = swarm.open()
+        peers = [swarm.add(name, role="sender") for name in "ab"]
+        wait_for("a checkpoint", lambda: coordinator.said("checkpoint"))
+        coordinator.kill()
+        wait_for(
+            "a reason",
+            lambda: all("alone averages" in p.said("progress")[-1]["reason"] for p in peers),
+        )
+        left_at = max(peer.round for peer in peers)
+        coordinator.start()
+        wait_for("its rounds again", lambda: coordinator.round > left_at + 1)
+        verdicts = [v for peer in peers for v in peer.rounds()]
+        assert "alone" not in {v["outcome"] for v in verdicts}
+        assert [peer.stop() for peer in peers] == ["stopped", "stopped"]
+        receipts = [r for peer in peers for r in peer.said("receipt") if r["accepted"]]
+        assert {receipt["share"] for receipt in receipts} == {0.0}
+    finally:
+        swarm.close()
