@@ -67,7 +67,6 @@ class Net:
         self._relays: list[subprocess.Popen[bytes]] = []
         self._made: list[str] = []
         self._add(ROUTER)
-        run("ip", "netns", "exec", ROUTER, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
         for number, rate in enumerate(rates):
             self._connect(number, rate)
         dialled = [address(n) for n in range(len(rates)) if n not in self.hidden]
@@ -78,6 +77,8 @@ class Net:
         run("ip", "netns", "add", name)
         self._made.append(name)
         run("ip", "-n", name, "link", "set", "lo", "up")
+        settings = "echo cubic > tcp_congestion_control; echo 1 > ip_forward"  # Linux's usual one
+        run("ip", "netns", "exec", name, "sh", "-c", f"cd /proc/sys/net/ipv4; {settings}")
         return name
 
     def _connect(self, number: int, rate: int) -> None:

@@ -85,7 +85,7 @@ def test_a11_people_come_and_go_and_the_swarm_loses_nobody_and_no_sample(plan, u
 
 
 def test_a_link_that_stalls_makes_partial_averages_and_the_swarm_goes_on(plan):
-    stalling = replace(SLOW, stalls=0.2)
+    stalling = replace(KINDS["lan"], stalls=0.2)  # as fast as the coordinator: all carry a share
     figures = Rehearsal(replace(plan, links=((stalling, 1.0),), seed=2)).run()
     assert figures["attempts"]["partial"] > 0
     assert figures["reached"] and figures["stuck"] == []

@@ -5,7 +5,6 @@ The class name is part of the names of its remote calls: all peers must run this
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -200,6 +199,7 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, DecentralizedAverage
         self, group_info: GroupInfo, min_vector_size: int, **options: Any
     ) -> dict[str, Any]:
         """Runs in the averaging process; returns the fields of a `Verdict`."""
+        self.stop_measuring()
         contents = [self.serializer.loads(item) for item in group_info.gathered]
         names = [str(peer) for peer in group_info.peer_ids]
         notes = [self.serializer.loads(content) for _, _, content in contents]
@@ -230,9 +230,7 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, DecentralizedAverage
         runner.traffic.tell(self._meter)
         self.show_speed()
         full = [p for p, sends in zip(group_info.peer_ids, senders, strict=True) if not sends]
-        self._measuring = asyncio.create_task(
-            self._measure_with([peer for peer in full if peer != self.peer_id])
-        )
+        self.measure_soon([peer for peer in full if peer != self.peer_id])
         course = Course(
             reports=list(runner.reports.values()),
             refused=runner.refused,

@@ -15,7 +15,7 @@ import os
 import random
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from typing import Any, AsyncIterator, NamedTuple  # noqa: UP035 - hivemind reads this name
 
 from hivemind.p2p import P2PContext, PeerID
@@ -33,7 +33,7 @@ LONGEST_S = 0.5
 PATIENCE_S = 10.0
 LONGEST_WAIT_S = 60.0
 MOST_AT_ONCE = 4
-PAUSE_S = 2.0  # after an average, at most: the group's members do not all measure at once
+PAUSE_S = 1.0  # after an average, at most: the group's members do not all measure at once
 LAST = b"last"
 log = logging.getLogger(__name__)
 Blocks = AsyncIterator[averaging_pb2.DownloadData]
@@ -54,6 +54,7 @@ class LinkProbe:
         self._speed = multiprocessing.Value("d", 0.0)
         self.show_speed()
         self._measured_at = float("-inf")
+        self._measuring: asyncio.Task[None] | None = None
 
     @property
     def link_mbit_s(self) -> float | None:
@@ -65,21 +66,28 @@ class LinkProbe:
         self._speed.value = self._meter.speed() or 0.0
 
     async def _measure_link(self, future: MPFuture, names: Sequence[str]) -> None:
-        """With one of these peers; does not keep the caller waiting."""
+        """With these peers; does not keep the caller waiting."""
+        self.measure_soon([PeerID.from_base58(name) for name in names])
         future.set_result(None)
-        await self._measure_with([PeerID.from_base58(name) for name in names])
+
+    def measure_soon(self, peers: Sequence[PeerID]) -> None:
+        self._measuring = asyncio.create_task(self._measure_with(peers))
+
+    def stop_measuring(self) -> None:
+        """An average needs the link now."""
+        if self._measuring is not None:
+            self._measuring.cancel()
 
     async def _measure_with(self, peers: Sequence[PeerID]) -> None:
-        """Unless that was a while ago. Fails in silence: it is tried again after an average."""
+        """Unless that was done lately. Fails in silence: it is tried again after an average."""
         if not peers or time.monotonic() - self._measured_at < EVERY_S:
             return
-        self._measured_at = time.monotonic()
-        await asyncio.sleep(random.uniform(0, PAUSE_S))  # noqa: S311 - spreads, hides nothing
         try:
+            await asyncio.sleep(random.uniform(0, PAUSE_S))  # noqa: S311 - spreads, hides nothing
             chosen = random.sample(peers, min(len(peers), MOST_AT_ONCE))
             await asyncio.wait_for(self._measure(chosen), LONGEST_WAIT_S)
+            self._measured_at = time.monotonic()
         except Exception as error:  # whatever is wrong with one peer, others may answer
-            self._measured_at = float("-inf")
             log.info("The link could not be measured: %r", error)
 
     async def _measure(self, peers: Sequence[PeerID]) -> None:
@@ -113,12 +121,13 @@ class LinkProbe:
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
         """One caller after the other, each of which waits for our first word."""
         async with self._one_at_a_time:
-            async for message in until_closed(self._let_measure(stream)):
-                yield message
+            with suppress(TimeoutError):  # it went away, or an average came between
+                async for message in until_closed(self._let_measure(stream)):
+                    yield message
 
     async def _let_measure(self, stream: Blocks) -> Blocks:
         sent = aiter_with_timeout(stream, PATIENCE_S)
-        await anext(sent)
+        await anext(sent, None)
         yield averaging_pb2.DownloadData()
         counted = await _count(sent)
         yield averaging_pb2.DownloadData(metadata=self.serializer.dumps(counted.num_bytes))
