@@ -7,6 +7,7 @@ import os
 import pytest
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright keeps a loop running
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads would wait for each other
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from pathlib import Path
 
 import torch
@@ -46,8 +47,9 @@ def _take(source: Iterator[Batch], samples: int) -> Iterator[Batch]:
     assert samples == 0, "a receipt cuts a micro-batch in two"
 
 
-def large_batches(swarm: Swarm, members: Sequence[Member], rounds: int) -> dict[str, Tensor]:
-    """Parameters by name after so many steps of DeDLOC's, a constant rate after the warm-up."""
+def large_batches(swarm: Swarm, members: Sequence[Member]) -> Iterator[dict[str, Tensor]]:
+    """Parameters by name after 0, 1, 2 … steps of DeDLOC's, a constant rate after the warm-up."""
+    torch.set_num_threads(1)  # more would wait for each other on a busy machine
     recipe, options = swarm.recipe, swarm.recipe.optimizer
     family = catalogue.create("families", recipe.family)
     tokenizer = Tokenizer(swarm.tokenizer, recipe.tokenizer.vocab_size)
@@ -65,7 +67,8 @@ def large_batches(swarm: Swarm, members: Sequence[Member], rounds: int) -> dict[
         eps=EPSILON,
     )
     shares = [batches_by_round(swarm, member) for member in members]
-    for number in range(rounds):
+    for number in count():
+        yield {name: param.detach().clone() for name, param in model.named_parameters()}
         batches = [batch for share in shares for batch in share.get(number, [])]
         for batch in batches:
             family.loss_sum(model, batch).backward()
@@ -79,7 +82,6 @@ def large_batches(swarm: Swarm, members: Sequence[Member], rounds: int) -> dict[
             group["lr"] = warm * options.learning_rate
         optimizer.step()
         optimizer.zero_grad()
-    return {name: param.detach() for name, param in model.named_parameters()}
 
 
 def last_checkpoint(coordinator: Member) -> tuple[int, dict[str, Tensor]]:
@@ -95,7 +97,8 @@ def deviation(swarm: Swarm, members: Sequence[Member], coordinator: Member) -> t
     """Rounds done, and how far the swarm's model is from the replayed one, relative to the way from
     the first parameters to it (lengths over all tensors)."""
     rounds, learned = last_checkpoint(coordinator)
-    first, replayed = (large_batches(swarm, members, number) for number in (0, rounds))
+    models = large_batches(swarm, members)
+    first, replayed = next(models), next(islice(models, rounds - 1, None))
     assert learned.keys() == replayed.keys()
     return rounds, _distance(learned, replayed) / _distance(first, replayed)
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.swarm
 
 
 def test_three_unequal_peers_learn_what_one_process_learns_from_their_samples(swarm: Swarm):
-    exactly = swarm.recipe.round.model_copy(update={"codec": "fp32"})
+    exactly = swarm.recipe.round.model_copy(update={"codec": "fp32", "target_samples": 400})
     swarm.recipe = swarm.recipe.model_copy(update={"round": exactly})
     coordinator = swarm.open()
     slower_by_s = {"a": 0.0, "b": 0.02, "c": 0.1}
