@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_, get_total_norm
 
 from trainer import catalogue
+from trainer.device import memory
 from trainer.engine import checkpoint
 from trainer.engine.optimizers import make_optimizer, set_steps
 from trainer.engine.schedule import learning_rate
@@ -45,7 +46,13 @@ class Learner:
         self.params = [param for _, param in named]
         self.anchor = [param.detach().clone() for param in self.params]
         self.optimizer = make_optimizer(self.strategy, recipe.optimizer, self.params)
+        self.held_bytes = 0  # memory of this process while the newest micro-batch was at its height
         self.context = self.begin()
+
+    @property
+    def device_name(self) -> str:
+        is_gpu = self.device.type == "cuda"
+        return torch.cuda.get_device_name(self.device) if is_gpu else self.device.type
 
     # ------------------------------------------------------------ one round
     def begin(self) -> Context:
@@ -65,16 +72,19 @@ class Learner:
         self.strategy.start(self.context)
         return self.context
 
-    def learn(self, batch: Batch) -> float | None:
-        """Adds one micro-batch to the round; its summed loss.
+    def learn(self, batch: Batch, rows: int = 0) -> float | None:
+        """Adds one micro-batch to the round, `rows` sequences at a time (0: all); its summed loss.
 
         None when that is not finite, or the gradient that a local step would follow.
         """
-        loss = self.family.loss_sum(self.model, self._on_device(batch))
-        value = float(loss.detach())
-        if not torch.isfinite(loss):
-            return None
-        loss.backward()
+        value, self.held_bytes = 0.0, 0
+        for part in batch.parts(rows or batch.samples):
+            loss = self.family.loss_sum(self.model, self._on_device(part))
+            self.held_bytes = max(self.held_bytes, memory.used_bytes())
+            value += float(loss.detach())
+            if not torch.isfinite(loss):
+                return None
+            loss.backward()
         if self.strategy.local and not torch.isfinite(get_total_norm(self.context.gradient)):
             return None
         self.context.samples += batch.samples

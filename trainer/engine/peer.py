@@ -14,6 +14,7 @@ from trainer.engine.coordinator import CoordinatorLoop, resume
 from trainer.engine.job import Job, Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
+from trainer.engine.sizing import FILENAME, Sizer
 from trainer.engine.status import Status
 from trainer.families.base import Batch
 from trainer.swarm import clock, leftovers
@@ -124,10 +125,13 @@ def _make_loop(
     objective = learner.family.objective
     start = texts.count_start(job.folder)
     passes = iter(range(10**9))
+    sizer = Sizer(job.recipe, learner.device_name, job.folder / FILENAME)
 
     def new_batches() -> Iterator[Batch]:
         seed = f"{job.recipe.seed}/{peer.peer_id}/{start}/{next(passes)}"
-        return texts.training_batches(job.recipe, job.texts, tokenizer, objective, seed)
+        return texts.training_batches(
+            job.recipe, job.texts, tokenizer, objective, seed, lambda: sizer.batch
+        )
 
     common = {
         "recipe": job.recipe,
@@ -137,12 +141,12 @@ def _make_loop(
         "status": status,
         "outbox": outbox,
         "wishes": wishes,
+        "sizer": sizer,
     }
     if job.role is not Role.COORDINATOR:
         return RoundLoop(batches=new_batches, **common)  # type: ignore[arg-type]
-    most = max(HELD_OUT_SAMPLES // job.recipe.micro_batch, 1)
     held_out = (
-        texts.held_out_batches(job.recipe, job.held_out, tokenizer, objective, most)
+        texts.held_out_batches(job.recipe, job.held_out, tokenizer, objective, HELD_OUT_SAMPLES)
         if job.held_out
         else []
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -37,6 +38,11 @@ class Batch:
     def tokens(self) -> int:
         """Number of target tokens: the unit of weight everywhere."""
         return int((self.targets != self.IGNORE).sum())
+
+    def parts(self, rows: int) -> Iterator[Batch]:
+        """The same sequences in batches of at most `rows`."""
+        cut = (tensor.split(rows) for tensor in (self.ids, self.targets, self.attention))
+        return (Batch(*part) for part in zip(*cut, strict=True))
 
 
 class Family:
