@@ -15,6 +15,8 @@ from trainer.launcher.machine import threads
 from trainer.launcher.place import Unusable, data_folder
 from trainer.simulator.options import add_options
 
+NICE = 10
+
 
 def main(words: list[str] | None = None) -> int:
     given = _parser().parse_args(words)
@@ -96,17 +98,26 @@ def _simulate(given: argparse.Namespace) -> int:
 
 def _session(seat: Seat, view: View, *, modest: bool) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(seat.num_threads))
-    from trainer.agent.main import Session
+    from trainer.agent.main import START_AGAIN, Session
 
     if modest:  # other programs of this machine go first
         with suppress(OSError):
-            os.nice(10)
+            os.nice(max(0, NICE - os.nice(0)))
     view.open()
     try:
         code = Session(seat, view).run()
     finally:
         view.close()
+    if code == START_AGAIN:
+        _start_again(["--yes"] if modest else [])
     return code
+
+
+def _start_again(words: list[str]) -> None:
+    """This process becomes a new agent, so that all its memory goes back to the system."""
+    old = sys.orig_argv[1:]
+    words = [*old, *(word for word in words if word not in old)]
+    os.execv(sys.executable, [sys.executable, *words])  # noqa: S606
 
 
 if __name__ == "__main__":
