@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from trainer.agent.watchdog import GIB, MIB, WARM_ROUNDS, Reading, Watchdog, is_outgrown
 from trainer.agent.wishes import Wishes
-from trainer.device import doctor
 from trainer.wire import Control, LeaveCause, Wish
 
 PLENTY = 8 * GIB
 WARM = Reading(GIB, GIB)
-
-
-class DiskUsage(NamedTuple):
-    total: int
-    used: int
-    free: int
 
 
 class World:
@@ -84,15 +76,3 @@ def test_a_peer_that_starts_again_hands_in_its_round_and_a_stop_is_stronger(tmp_
     wishes.stop("Ctrl-C")
     assert wishes.current().cause is LeaveCause.STOPPED
     assert Wishes(tmp_path / "wish.json").current().wish is Wish.RUN
-
-
-def test_shared_memory_too_small_for_the_model_is_found_before_training(monkeypatch, tmp_path):
-    free = 512 * MIB
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: DiskUsage(free, 0, free))
-    assert doctor.check_shared_memory(60_000_000, tmp_path).state is doctor.State.GOOD
-    finding = doctor.check_shared_memory(100_000_000, tmp_path)
-    assert finding.state is doctor.State.BAD
-    assert "512 MiB free; averaging needs 763 MiB" in finding.words
-    assert finding.fix == "In a container, start it with --shm-size=2g."
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: DiskUsage(1, 0, 63 * MIB))
-    assert doctor.check_shared_memory(place=tmp_path).state is doctor.State.BAD
