@@ -162,6 +162,21 @@ def test_a_finished_peer_hands_in_its_last_round(swarm: Swarm):
     assert coordinator.said("checkpoint")[-1]["round"] == peer.round + 1
 
 
+def test_a_peer_of_two_processes_is_a_peer_like_any_other(swarm: Swarm):
+    coordinator = swarm.open()
+    first = swarm.add("first")
+    wait_for("a round", lambda: first.round >= 1)
+    pair = swarm.add("pair", num_processes=2)  # takes the state of a later round
+    wait_for("rounds of two", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3)
+    receipts = [receipt for member in (first, pair) for receipt in member.said("receipt")]
+    assert all(receipt["accepted"] for receipt in receipts)
+    tree = pair.tree()
+    assert pair.stop() == "stopped"
+    assert "Traceback" not in pair.log()
+    _, alive = psutil.wait_procs(tree, timeout=10)
+    assert alive == []
+
+
 @pytest.mark.soak
 def test_peers_that_nobody_can_dial_train_through_the_coordinator(swarm: Swarm):
     coordinator = swarm.open()

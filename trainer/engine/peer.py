@@ -11,6 +11,7 @@ import torch
 
 from trainer.engine import checkpoint, texts
 from trainer.engine.coordinator import CoordinatorLoop, resume
+from trainer.engine.group_learner import GroupLearner
 from trainer.engine.job import Job, Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
@@ -54,21 +55,27 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
 
 def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> LeaveCause:
     tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
-    learner = Learner(job.recipe, tokenizer.pad)
-    if job.role is Role.COORDINATOR:
-        resume(learner, job.checkpoint_folder or job.folder)
-    elif job.checkpoint is not None:
-        _load(learner, job)
-    peer = _connect(job, wishes, status)
-    if peer is None:
-        return wishes.current().cause or LeaveCause.STOPPED
+    if job.num_processes > 1:
+        learner: Learner = GroupLearner(job.recipe, tokenizer.pad, job.num_processes, job.folder)
+    else:
+        learner = Learner(job.recipe, tokenizer.pad)
+    peer: SwarmPeer | None = None
     try:
+        if job.role is Role.COORDINATOR:
+            resume(learner, job.checkpoint_folder or job.folder)
+        elif job.checkpoint is not None:
+            _load(learner, job)
+        peer = _connect(job, wishes, status)
+        if peer is None:
+            return wishes.current().cause or LeaveCause.STOPPED
         loop = _make_loop(job, learner, peer, status, outbox, wishes, tokenizer)
         cause = loop.run()
         status.set(Activity.LEAVING, "saying goodbye to the swarm")
         return cause
     finally:
-        peer.close()
+        if peer is not None:
+            peer.close()
+        learner.close()
 
 
 def _load(learner: Learner, job: Job) -> None:
