@@ -100,9 +100,10 @@ class Site:
 
     def launch(self, name: str, *, installs: bool = False) -> subprocess.Popen[bytes]:
         """Starts a launcher that is there already."""
+        home = self.folder / name
         env = self.env | {"POTLUCK_HOME": str(home)}
         env |= {} if installs else {"POTLUCK_ENV": sys.prefix}
-        return self._start(["potluck.pyz", "--yes"], self.folder / name, env)
+        return self._start(["potluck.pyz", "--yes"], home, env)
 
     def leaking_agent(self, name: str) -> subprocess.Popen[bytes]:
         """A volunteer's agent whose averaging process leaks (`tests.swarm.leaking`)."""
