@@ -92,6 +92,7 @@ def waiting(tmp_path: Path):
     process.wait()
 
 
+@pytest.mark.soak
 def test_the_others_end_when_the_first_is_killed(waiting):
     process, other = waiting
     process.send_signal(signal.SIGKILL)

@@ -152,6 +152,7 @@ def test_memory_is_counted_of_this_process_its_children_and_what_a_container_lea
     before = memory.used_bytes()
     block = torch.ones(2**25)
     assert 0.8 * 2**27 < memory.used_bytes() - before < 1.5 * 2**27
+    assert 2**27 < memory.own_bytes() <= memory.used_bytes() * 1.1
     del block
     child = "x = b'1' * 2**27; print(flush=True); input()"
     with subprocess.Popen(

@@ -37,7 +37,7 @@ class Reading:
 
 
 def read() -> Reading:
-    return Reading(memory.used_bytes(), memory.children_bytes())
+    return Reading(memory.own_bytes(), memory.children_bytes())
 
 
 def is_outgrown(warm: Reading, now: Reading) -> bool:

@@ -11,8 +11,13 @@ CONTAINER = Path("/sys/fs/cgroup")
 
 
 def used_bytes() -> int:
-    """Of this process: what is resident, also what it shares with others."""
+    """Of this process: what is resident, also what it shares with others. Quick."""
     return int(psutil.Process().memory_info().rss)
+
+
+def own_bytes() -> int:
+    """Of this process, with its part of what it shares. Takes milliseconds."""
+    return _proportional(psutil.Process())
 
 
 def children_bytes() -> int:
@@ -20,8 +25,14 @@ def children_bytes() -> int:
     total = 0
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):  # it has ended meanwhile
-            total += int(child.memory_info().rss)
+            total += _proportional(child)
     return total
+
+
+def _proportional(process: psutil.Process) -> int:
+    """A page that n processes share counts as 1/n, where the system tells (Linux)."""
+    info = process.memory_full_info()
+    return int(getattr(info, "pss", 0) or info.rss)
 
 
 def available_bytes(container: Path = CONTAINER) -> int:
