@@ -16,7 +16,8 @@ from webapp.ops import demo_text
 
 VOCABULARY = 1024
 SHAPE = {"hidden": 64, "layers": 2, "heads": 2, "length": 32}
-HELD_OUT_BATCHES = 100
+MICRO_BATCH = 8
+HELD_OUT_SAMPLES = 800
 BATCHES = 8000  # of one peer
 WARM = 0.05  # of all rounds
 
@@ -44,6 +45,7 @@ class Task:
             texts=(Text(kind="site", file=file),),
             held_out=Text(kind="site", file=file),
             sequence_length=32,
+            micro_batch=MICRO_BATCH,
             optimizer=Optimizer(
                 learning_rate=learning_rate,
                 warmup_rounds=int(WARM * rounds),
@@ -67,7 +69,7 @@ class Task:
                     peer.learn(next(source))
             accept_mean(peers)
         held_out = texts.held_out_batches(
-            recipe, self._held_out, self._tokenizer, "causal", HELD_OUT_BATCHES
+            recipe, self._held_out, self._tokenizer, "causal", HELD_OUT_SAMPLES
         )
         return peers[0].evaluate(held_out)[0]
 

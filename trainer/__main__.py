@@ -6,14 +6,17 @@ import argparse
 import os
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
-from trainer.launcher.machine import threads
+from trainer.launcher.machine import processes, threads
 from trainer.launcher.place import Unusable, data_folder
 from trainer.simulator.options import add_options
+
+NICE = 10
 
 
 def main(words: list[str] | None = None) -> int:
@@ -37,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--plain", action="store_true", help="print lines, for logs")
     run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
     run.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
+    run.add_argument("--processes", type=processes, default=1, help="that share the training")
     run.add_argument("--port", type=int, default=0, help="where others may dial this device")
     run.set_defaults(act=_run)
     check = acts.add_parser("doctor", help="look at this machine, and say what to do")
@@ -73,6 +77,7 @@ def _run(given: argparse.Namespace) -> int:
     if asks and input("Go on? [Y/n] ").strip().lower() in ("n", "no"):
         return 0
     seat = volunteer_seat(_home(given), site, given.collaboration, given.threads, given.port)
+    seat = replace(seat, num_processes=given.processes)
     log_to(seat.log_file)
     title = f"Potluck: {seat.slug} at {site}"
     plain = given.plain or not sys.stdout.isatty()
@@ -96,17 +101,26 @@ def _simulate(given: argparse.Namespace) -> int:
 
 def _session(seat: Seat, view: View, *, modest: bool) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(seat.num_threads))
-    from trainer.agent.main import Session
+    from trainer.agent.main import START_AGAIN, Session
 
     if modest:  # other programs of this machine go first
         with suppress(OSError):
-            os.nice(10)
+            os.nice(max(0, NICE - os.nice(0)))
     view.open()
     try:
         code = Session(seat, view).run()
     finally:
         view.close()
+    if code == START_AGAIN:
+        _start_again(["--yes"] if modest else [])
     return code
+
+
+def _start_again(words: list[str]) -> None:
+    """This process becomes a new agent, so that all its memory goes back to the system."""
+    old = sys.orig_argv[1:]
+    words = [*old, *(word for word in words if word not in old)]
+    os.execv(sys.executable, [sys.executable, *words])  # noqa: S606
 
 
 if __name__ == "__main__":

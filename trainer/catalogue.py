@@ -39,4 +39,9 @@ def create(folder: str, choice: Choice) -> Any:
 def check(recipe: Recipe) -> None:
     """Raises ValueError when a plug-in or a parameter does not exist or is out of range."""
     create("families", recipe.family)
-    create("strategies", recipe.strategy)
+    strategy = create("strategies", recipe.strategy)
+    if strategy.local and recipe.micro_batch is None:
+        raise ValueError(
+            f"{recipe.strategy.name} takes a step after each micro-batch, so its size is part of "
+            "what is learned: give micro_batch a number, for example 8"
+        )

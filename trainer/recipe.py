@@ -119,7 +119,12 @@ class Recipe(Part):
     texts: tuple[Text, ...] = Field(min_length=1, max_length=32)
     held_out: Text | None = None
     sequence_length: int = Field(128, ge=8, le=8192)
-    micro_batch: int = Field(8, ge=1, le=4096)
+    micro_batch: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        description="Sequences a device handles at once; None: each finds what takes it a second.",
+    )
     seed: int = Field(0, ge=0, lt=2**31)
     optimizer: Optimizer = Optimizer()
     round: Round = Round()
@@ -127,7 +132,7 @@ class Recipe(Part):
 
     @model_validator(mode="after")
     def fits_together(self) -> Recipe:
-        if self.round.target_samples < self.micro_batch:
+        if self.micro_batch and self.round.target_samples < self.micro_batch:
             raise ValueError("round.target_samples is smaller than micro_batch")
         if self.optimizer.warmup_rounds > self.optimizer.total_rounds:
             raise ValueError("optimizer.warmup_rounds is larger than optimizer.total_rounds")

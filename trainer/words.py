@@ -38,6 +38,7 @@ class LeaveCause(StrEnum):
     BANNED = "banned"
     REVOKED = "revoked"
     FAILED = "failed"
+    RESTARTING = "restarting"  # its memory had grown too much; it is back at once
     LOST = "lost"  # written by the site only
     REPLACED = "replaced"  # written by the site only: the device started again
 

@@ -16,6 +16,7 @@ import psutil
 
 from tests.ports import free_port
 from tests.swarm.swarm import ROOT, wait_for
+from trainer.launcher.enrolment import enrolled
 
 MAKE_CODE = """
 from webapp.accounts.models import User
@@ -93,10 +94,7 @@ class Site:
 
         It runs in this environment, or `installs` one of its own.
         """
-        done = self.manage("shell", "-v", "0", "-c", MAKE_CODE.format(name=name))
-        code = done.split("code:", 1)[1].split()[0]
-        home = self.folder / name
-        home.mkdir(exist_ok=True)
+        code, home = self._make_code(name)
         urllib.request.urlretrieve(f"{self.url}/launcher/{code}/potluck.pyz", home / "potluck.pyz")
         return self.launch(name, installs=installs)
 
@@ -105,9 +103,27 @@ class Site:
         home = self.folder / name
         env = self.env | {"POTLUCK_HOME": str(home)}
         env |= {} if installs else {"POTLUCK_ENV": sys.prefix}
+        return self._start(["potluck.pyz", "--yes"], home, env)
+
+    def leaking_agent(self, name: str) -> subprocess.Popen[bytes]:
+        """A volunteer's agent whose averaging process leaks (`tests.swarm.leaking`)."""
+        code, home = self._make_code(name)
+        enrolled(home, self.url, {"code": code}, lambda: True)
+        words = ["-m", "tests.swarm.leaking", "run", "--site", self.url, "--home", str(home)]
+        env = self.env | {"PYTHONPATH": str(ROOT)}
+        return self._start([*words, "--collaboration", "demo"], home, env)
+
+    def _make_code(self, name: str) -> tuple[str, Path]:
+        """A code for one device of that name, and its own folder."""
+        done = self.manage("shell", "-v", "0", "-c", MAKE_CODE.format(name=name))
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
+        return done.split("code:", 1)[1].split()[0], home
+
+    def _start(self, words: list[str], home: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
         with (home / "out.log").open("wb") as log:
             agent = subprocess.Popen(
-                [sys.executable, "potluck.pyz", "--yes", "--plain", "--threads", "1"],
+                [sys.executable, *words, "--plain", "--threads", "1"],
                 env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=home,
                 start_new_session=True,
             )  # fmt: skip

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import time
+from pathlib import Path
+
 import psutil
 import pytest
 
 from tests.swarm.replay import deviation
-from tests.swarm.swarm import Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm, wait_for
 from trainer.wire import Wish
 
 pytestmark = pytest.mark.swarm
@@ -58,6 +63,7 @@ def test_a_round_outlives_a_peer_killed_in_its_middle(swarm: Swarm):
     wait_for("victim at work", lambda: victim.activity() == "training")
     tree = victim.tree()
     assert len(tree) >= 4  # itself, the DHT, p2pd and the averager
+    sockets = sockets_of(tree)
 
     victim.kill()
     reached = coordinator.round
@@ -66,6 +72,23 @@ def test_a_round_outlives_a_peer_killed_in_its_middle(swarm: Swarm):
     assert alive == []
     later = [r for peer in (a, b) for r in peer.said("receipt") if r["round"] >= reached]
     assert later and all(r["accepted"] for r in later)
+
+    assert sockets
+    for path in sockets:
+        os.utime(path, (0, 0))  # as if it had lived for long: younger ones may belong to a start
+    victim.start()
+    wait_for("its return", lambda: any(r["members"] == 3 for r in coordinator.rounds()[-2:]))
+    assert not any(path.exists() for path in sockets)
+    dead = {f"torch_{process.pid}_" for process in tree}
+    shared = [path.name for path in Path("/dev/shm").glob("torch_*")]
+    assert not [name for name in shared if name.startswith(tuple(dead))]
+
+
+def sockets_of(tree: list[psutil.Process]) -> list[Path]:
+    """The control sockets of a peer's p2pd, from its command line."""
+    words = [word for process in tree for word in process.cmdline()]
+    found = [re.search(r"/unix(/.+hivemind-p2p.+\.sock)", word) for word in words]
+    return [path for match in found if match and (path := Path(match[1])).exists()]
 
 
 def test_a_peer_killed_while_averaging_makes_the_round_start_again(tmp_path):
@@ -107,10 +130,22 @@ def test_a_paused_peer_waits_with_the_sites_reason_and_goes_on(swarm: Swarm):
         member.wish(Wish.PAUSE, "the organiser has a look at it")
     wait_for("pause", lambda: peer.activity() == "paused")
     assert peer.said("progress")[-1]["reason"] == "the organiser has a look at it"
+    assert_hardly_works(peer)
     reached = peer.round
     for member in (peer, coordinator):
         member.wish(Wish.RUN)
     wait_for("more rounds", lambda: peer.round > reached)
+
+
+def assert_hardly_works(peer: Member) -> None:
+    """While it says the same thing twice, which takes it ten seconds, it uses hardly any core."""
+
+    def cpu_s() -> float:
+        return sum(sum(process.cpu_times()[:2]) for process in peer.tree())
+
+    said, began, before = len(peer.said("progress")), time.monotonic(), cpu_s()
+    wait_for("two more words", lambda: len(peer.said("progress")) >= said + 2)
+    assert cpu_s() - before < 0.2 * (time.monotonic() - began)
 
 
 def test_a_finished_peer_hands_in_its_last_round(swarm: Swarm):
@@ -125,6 +160,21 @@ def test_a_finished_peer_hands_in_its_last_round(swarm: Swarm):
         assert member.said("left")[-1]["cause"] == "finished"
     assert all(receipt["accepted"] for receipt in peer.said("receipt"))
     assert coordinator.said("checkpoint")[-1]["round"] == peer.round + 1
+
+
+def test_a_peer_of_two_processes_is_a_peer_like_any_other(swarm: Swarm):
+    coordinator = swarm.open()
+    first = swarm.add("first")
+    wait_for("a round", lambda: first.round >= 1)
+    pair = swarm.add("pair", num_processes=2)  # takes the state of a later round
+    wait_for("rounds of two", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3)
+    receipts = [receipt for member in (first, pair) for receipt in member.said("receipt")]
+    assert all(receipt["accepted"] for receipt in receipts)
+    tree = pair.tree()
+    assert pair.stop() == "stopped"
+    assert "Traceback" not in pair.log()
+    _, alive = psutil.wait_procs(tree, timeout=10)
+    assert alive == []
 
 
 @pytest.mark.soak

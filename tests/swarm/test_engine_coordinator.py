@@ -10,6 +10,7 @@ from safetensors import safe_open
 from tests.swarm.swarm import Member, Swarm, wait_for
 from trainer.passport import Claims, make_authority, sign
 from trainer.swarm.identity import FILENAME, load_or_make
+from trainer.wire import Wish
 
 pytestmark = pytest.mark.swarm
 
@@ -125,7 +126,9 @@ def test_a_peer_without_a_valid_passport_is_refused_by_the_dht(swarm: Swarm, tmp
 def test_a_peer_leaves_cleanly_whatever_it_does(swarm: Swarm):
     swarm.open()
     peer = swarm.add("a")
-    for moment in ("starting", "training"):
+    for moment in ("starting", "training", "matchmaking", "paused"):
+        if moment == "paused":
+            peer.wish(Wish.PAUSE)
         wait_for(moment, lambda wanted=moment: peer.activity() == wanted)
         assert peer.stop() == "stopped"
         assert "Traceback" not in peer.log()

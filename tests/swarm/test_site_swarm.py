@@ -53,6 +53,30 @@ def test_the_demo_volunteer_trains_and_is_credited(site):
     assert "Wikipedia" in site.rows("select text_credit from collaborations_collaboration")[0][0]
 
 
+def test_a_peer_whose_averaging_leaks_starts_again_by_itself_and_goes_on(site):
+    agent = site.leaking_agent("lea")
+
+    def sessions():
+        return site.rows(
+            "select s.end_cause, s.end_reason, count(r.id) from devices_session s "
+            "join devices_device d on d.id = s.device_id "
+            "left join credit_receipt r on r.session_id = s.id and r.accepted "
+            "where d.name = 'lea' group by s.id order by s.started_at"
+        )
+
+    wait_for(
+        "credit of a second session", lambda: [row[2] > 0 for row in sessions()][1:2] == [True]
+    )
+    cause, reason, credited = sessions()[0]
+    assert cause == "restarting" and credited > 0
+    assert reason.startswith("its memory grew from") and reason.endswith("it starts again")
+    told = [event["text"] for event in site.get("collaborations/demo/events")]
+    assert any(text == f"left: {reason}" for text in told)
+    assert "Traceback" not in site.said("lea")
+    agent.send_signal(signal.SIGTERM)  # the same process, and it still heeds signals
+    assert agent.wait(40) == 0
+
+
 def test_the_password_of_the_organiser_is_printed_once_and_kept_nowhere(site):
     lines = [line for line in site.log.read_text().splitlines() if "Organiser account" in line]
     assert len(lines) == 1

@@ -86,14 +86,14 @@ def test_c09_masking_keeps_its_shares_and_spares_special_tokens(tokenizer: Token
 
 @pytest.mark.parametrize("objective", ["masked", "causal"])
 def test_sequences_are_packed_without_padding(tokenizer: Tokenizer, objective):
-    found = list(batches(TEXTS, tokenizer, objective, length=16, size=4, seed=1))
+    found = list(batches(TEXTS, tokenizer, objective, length=16, size=lambda: 4, seed=1))
     assert all(batch.ids.shape == (4, 16) for batch in found[:-1])
     assert all(bool(batch.attention.all()) for batch in found[:-1])
     assert all(batch.tokens > 0 for batch in found)
 
 
 def test_a_causal_target_is_never_the_first_token_or_padding(tokenizer: Tokenizer):
-    (batch,) = batches(["alpha beta"], tokenizer, "causal", length=16, size=4, seed=1)
+    (batch,) = batches(["alpha beta"], tokenizer, "causal", length=16, size=lambda: 4, seed=1)
     length = int(batch.attention.sum())
     assert batch.tokens == length - 1 and batch.targets[0, 0] == Batch.IGNORE
 

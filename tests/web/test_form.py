@@ -61,7 +61,7 @@ def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(
         ({"optimizer__learning_rate": "7"}, "optimizer__learning_rate", "less than or equal"),
         ({"optimizer__learning_rate": "0"}, "optimizer__learning_rate", "greater than 0"),
         ({"optimizer__learning_rate": "nan"}, "optimizer__learning_rate", "Enter a number"),
-        ({"round__target_samples": "4"}, None, "smaller than micro_batch"),
+        ({"round__target_samples": "4", "micro_batch": "8"}, None, "smaller than micro_batch"),
         ({"family__causal__heads": "3"}, None, "multiple of heads"),
         ({"strategy": "fedavg", "strategy__fedavg__local_momentum": "0.9"}, None, "choose sgd"),
         (

@@ -10,16 +10,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
-from trainer import __version__
+from trainer import __version__, catalogue
 from trainer.agent.files import Files
 from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
+from trainer.agent.outbox import Outbox
 from trainer.agent.reach import seated
 from trainer.agent.revocations import follow_revocations
 from trainer.agent.seat import Seat, lock
 from trainer.agent.spool import Spool, earlier_sessions
 from trainer.agent.stopping import heed_signals
 from trainer.agent.view import View
+from trainer.agent.watchdog import Watchdog
 from trainer.agent.wishes import Wishes
 from trainer.device import clock, doctor
 from trainer.engine.job import Job
@@ -27,49 +29,33 @@ from trainer.grant import Checkpoint, JoinGrant
 from trainer.launcher import web
 from trainer.launcher.machine import facts
 from trainer.launcher.place import make_folder
+from trainer.recipe import Recipe
 from trainer.swarm import identity
 from trainer.wire import (
     WIRE_VERSION,
     Activity,
-    Body,
     Bye,
     Control,
     Hello,
     LeaveCause,
     Machine,
     Progress,
-    Receipt,
     Role,
 )
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
-GOOD_ENDS = (LeaveCause.STOPPED, LeaveCause.FINISHED, LeaveCause.REPLACED)
-
-
-class Outbox:
-    """The engine's port: what it reports goes to the screen, to disk and to the site."""
-
-    def __init__(self, spool: Spool, link: Link, view: View) -> None:
-        self._spool, self._link, self._view = spool, link, view
-        self._trouble = ""
-
-    def progress(self, message: Progress) -> None:
-        self._view.show_progress(message)
-        self._link.progress(message)
-
-    def report(self, body: Body) -> None:
-        self._spool.add(body)
-        self._link.wake()
-        if self._spool.trouble != self._trouble:
-            self._trouble = self._spool.trouble
-            self._view.say(self._trouble or "Reports are written to disk again.")
-        if isinstance(body, Receipt):
-            self._view.show_receipt(body)
+GOOD_ENDS = (
+    LeaveCause.STOPPED,
+    LeaveCause.FINISHED,
+    LeaveCause.REPLACED,
+    LeaveCause.RESTARTING,
+)
+START_AGAIN = -1  # in place of an exit code
 
 
 class Session:
-    """From join to leave. `run` returns the exit code of the process."""
+    """From join to leave. `run` returns the exit code of the process, or START_AGAIN."""
 
     def __init__(self, seat: Seat, view: View) -> None:
         self._seat, self._view = seat, view
@@ -92,6 +78,8 @@ class Session:
         finally:
             held.close()
         end = self._wishes.current()
+        if end.cause is LeaveCause.RESTARTING:
+            return START_AGAIN
         return 0 if end.cause in (None, *GOOD_ENDS) else 1
 
     def _wish_changed(self, control: Control) -> None:
@@ -120,8 +108,12 @@ class Session:
         passport.start(self._wishes)
         spool, link = self._open_link(grant)
         outbox = Outbox(spool, link, self._view)
+        watchdog = Watchdog(
+            self._wishes, rounds=lambda: outbox.num_rounds, is_linked=lambda: not self._view.link
+        )
         cause, reason = LeaveCause.FAILED, "the agent failed before it trained"
         try:
+            self._check_shared_memory(grant.recipe)
             job = self._make_job(grant, passport, offset_s, outbox)
             if self._seat.role is not Role.COORDINATOR:
                 finding = doctor.check_swarm(grant.bootstrap)
@@ -131,8 +123,11 @@ class Session:
             outbox.progress(Progress(round=0, activity=Activity.STARTING, reason=words))
             from trainer.engine.peer import take_part  # waits for load_engine
 
+            watchdog.start()
             cause = take_part(job, outbox, self._wishes)
             reason = self._wishes.current().reason
+            if cause is LeaveCause.FAILED:
+                reason = outbox.last_words
         except Stopped:
             cause, reason = self._why()
             raise
@@ -141,9 +136,18 @@ class Session:
             raise
         finally:
             passport.stop()
+            watchdog.stop()
             self._leave(spool, link, cause, reason)
         if cause not in GOOD_ENDS:
             self._wishes.stop(reason or "The engine failed; the log file says more.", cause)
+
+    def _check_shared_memory(self, recipe: Recipe) -> None:
+        """Raises Stopped where averaging this model would fail, before anything is downloaded."""
+        family = catalogue.create("families", recipe.family)
+        finding = doctor.check_shared_memory(family.parameter_count(recipe.tokenizer.vocab_size))
+        if finding.state is doctor.State.BAD:
+            self._wishes.stop(str(finding), LeaveCause.FAILED)
+            raise Stopped
 
     def _why(self) -> tuple[LeaveCause, str]:
         end = self._wishes.current()
@@ -198,6 +202,7 @@ class Session:
             bootstrap=grant.bootstrap,
             clock_offset_s=offset_s,
             num_threads=seat.num_threads,
+            num_processes=seat.num_processes,
             listen_address=seat.listen_address,
             announce_host=seat.announce_host,
             checkpoint_folder=seat.checkpoint_folder,

@@ -33,6 +33,7 @@ class Seat:
     folder: Path
     role: Role = Role.PEER
     num_threads: int = 1
+    num_processes: int = 1
     log_file: Path | None = None
     checkpoint_folder: Path | None = None
     listen_address: str = "/ip4/0.0.0.0/tcp/0"

@@ -31,6 +31,7 @@ class Wishes:
         self._path = path
         self._changed = changed
         self._stop: Control | None = None
+        self._again: list[Control] = []
         self._site = Control(wish=Wish.RUN)
         self._own = self._read()
         self._told = self.current()
@@ -48,8 +49,7 @@ class Wishes:
         if self._stop:
             return self._stop
         own = Control(wish=self._own, reason=OWN_WORDS[self._own])
-        site = self._site
-        return own if STRENGTH[own.wish] > STRENGTH[site.wish] else site
+        return max([self._site, own, *self._again], key=lambda control: STRENGTH[control.wish])
 
     @property
     def shut_out(self) -> bool:
@@ -74,6 +74,12 @@ class Wishes:
         if self._stop is None:
             self._stop = Control(wish=Wish.STOP, reason=reason[:300], cause=cause)
             self._tell()
+
+    def start_again(self, reason: str) -> None:
+        """Ends this session with its round; the agent then starts again by itself."""
+        control = Control(wish=Wish.FINISH, reason=reason[:300], cause=LeaveCause.RESTARTING)
+        self._again = [control]
+        self._tell()
 
     def _tell(self) -> None:
         now = self.current()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Literal
 
@@ -23,16 +23,16 @@ def batches(
     objective: Objective,
     *,
     length: int,
-    size: int,
+    size: Callable[[], int],
     seed: int,
 ) -> Iterator[Batch]:
-    """Batches of `size` sequences of `length` ids; a finite stream may end with a smaller one.
+    """Batches of `size()` sequences of `length` ids; a finite stream may end with a smaller one.
 
     A batch without a single target is left out.
     """
     generator = torch.Generator().manual_seed(seed)
     sequences = pack(documents, tokenizer, length, framed=objective == "masked")
-    while rows := list(islice(sequences, size)):
+    while rows := list(islice(sequences, size())):
         ids = _padded(rows, length, tokenizer.pad)
         if objective == "masked":
             batch = mask(ids, tokenizer, generator)

@@ -17,11 +17,13 @@ from trainer.launcher import web
 from trainer.launcher.machine import gpu_name, memory_bytes, num_cores
 from trainer.launcher.place import Unusable, make_folder
 
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 OLDEST_PYTHON, FIRST_TOO_NEW = (3, 11), (3, 14)
 MIN_DISK_BYTES = GIB // 2
 MIN_MEMORY_BYTES = 2 * GIB
-MIN_SHARED_BYTES = 64 * 2**20
+MIN_SHARED_BYTES = 64 * MIB
+SHARED_BYTES_A_PARAMETER = 8  # of hivemind 1.1.12
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 OPEN_FILES = 4096
 ANSWER_S = 5.0
 
@@ -84,17 +86,18 @@ def check_memory() -> Finding:
     return Finding("Memory", State.GOOD, f"{_gib(size)}." if size else "not known.")
 
 
-def check_shared_memory(place: Path = Path("/dev/shm")) -> Finding:  # noqa: S108
-    """hivemind keeps 8 bytes per parameter there, on Linux."""
+def check_shared_memory(num_parameters: int = 0, place: Path = SHARED_MEMORY) -> Finding:
+    """Whether averages of a model of this size fit there; it is needed on Linux only."""
     if not place.exists():
         return Finding("Shared memory", State.GOOD, "this system needs no /dev/shm.")
     free = shutil.disk_usage(place).free
-    if free < MIN_SHARED_BYTES:
+    needed = max(MIN_SHARED_BYTES, SHARED_BYTES_A_PARAMETER * num_parameters)
+    if free < needed:
         return Finding(
             "Shared memory",
             State.BAD,
-            f"{place} has {free / 2**20:.0f} MiB free; averaging needs 64 MiB.",
-            "In a container, start it with --shm-size=1g.",
+            f"{place} has {free / MIB:.0f} MiB free; averaging needs {needed / MIB:.0f} MiB.",
+            f"In a container, start it with --shm-size={max(1, -(-2 * needed // GIB))}g.",
         )
     return Finding("Shared memory", State.GOOD, f"{_gib(free)} free at {place}.")
 

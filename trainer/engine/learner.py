@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_, get_total_norm
 
 from trainer import catalogue
+from trainer.device import memory
 from trainer.engine import checkpoint
+from trainer.engine.model import build, place, trainable
 from trainer.engine.optimizers import make_optimizer, set_steps
 from trainer.engine.schedule import learning_rate
 from trainer.families.base import Batch
@@ -32,20 +33,24 @@ class Learner:
         self.recipe = recipe
         self.round = 0
         self._lock = threading.RLock()
-        self.family = catalogue.create("families", recipe.family)
         self.strategy = catalogue.create("strategies", recipe.strategy)
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        torch.manual_seed(recipe.seed)
-        self.model: Any = self.family.build(
-            recipe.tokenizer.vocab_size, recipe.sequence_length, pad_id
-        ).to(self.device)
-        self.model.train()
-        named = [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
+        self.device = place()
+        self.family, self.model = build(recipe, pad_id)
+        named = trainable(self.model)
         self.names = [name for name, _ in named]
         self.params = [param for _, param in named]
         self.anchor = [param.detach().clone() for param in self.params]
-        self.optimizer = make_optimizer(self.strategy, recipe.optimizer, self.params)
+        self.optimizer = self._make_optimizer()
+        self.held_bytes = 0  # memory of this process while the newest micro-batch was at its height
         self.context = self.begin()
+
+    def _make_optimizer(self) -> torch.optim.Optimizer:
+        return make_optimizer(self.strategy, self.recipe.optimizer, self.params)
+
+    @property
+    def device_name(self) -> str:
+        is_gpu = self.device.type == "cuda"
+        return torch.cuda.get_device_name(self.device) if is_gpu else self.device.type
 
     # ------------------------------------------------------------ one round
     def begin(self) -> Context:
@@ -65,16 +70,14 @@ class Learner:
         self.strategy.start(self.context)
         return self.context
 
-    def learn(self, batch: Batch) -> float | None:
-        """Adds one micro-batch to the round; its summed loss.
+    def learn(self, batch: Batch, rows: int = 0) -> float | None:
+        """Adds one micro-batch to the round, `rows` sequences at a time (0: all); its summed loss.
 
         None when that is not finite, or the gradient that a local step would follow.
         """
-        loss = self.family.loss_sum(self.model, self._on_device(batch))
-        value = float(loss.detach())
-        if not torch.isfinite(loss):
+        value = self._accumulate(batch, rows or batch.samples)
+        if value is None:
             return None
-        loss.backward()
         if self.strategy.local and not torch.isfinite(get_total_norm(self.context.gradient)):
             return None
         self.context.samples += batch.samples
@@ -84,6 +87,18 @@ class Learner:
             self.strategy.correct(self.context)
             self.context.steps += 1
             self.strategy.stepped(self.context)
+        return value
+
+    def _accumulate(self, batch: Batch, rows: int) -> float | None:
+        """Adds to the gradient; the summed loss, None when it is not finite."""
+        value, self.held_bytes = 0.0, 0
+        for part in batch.parts(rows):
+            loss = self.family.loss_sum(self.model, part.to(self.device))
+            self.held_bytes = max(self.held_bytes, memory.used_bytes())
+            value += float(loss.detach())
+            if not torch.isfinite(loss):
+                return None
+            loss.backward()
         return value
 
     @property
@@ -109,14 +124,10 @@ class Learner:
         self.model.eval()
         loss, tokens = 0.0, 0
         for batch in batches:
-            on_device = self._on_device(batch)
-            loss += float(self.family.loss_sum(self.model, on_device))
+            loss += float(self.family.loss_sum(self.model, batch.to(self.device)))
             tokens += batch.tokens
         self.model.train()
         return loss / max(tokens, 1), tokens
-
-    def _on_device(self, batch: Batch) -> Batch:
-        return Batch(*(t.to(self.device) for t in (batch.ids, batch.targets, batch.attention)))
 
     def accept(self, mean: Sequence[Tensor], notes: Sequence[dict[str, float]]) -> None:
         """Applies the average and enters the next round."""
@@ -133,11 +144,18 @@ class Learner:
         for accumulated, gradient in zip(self.context.gradient, mean, strict=True):
             accumulated.copy_(gradient)
         clip_grad_norm_(self.params, self.recipe.optimizer.clip_norm)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.context.learning_rate
-        self.optimizer.step()
+        self._move(self.context.learning_rate)
         for accumulated in self.context.gradient:
             accumulated.zero_()
+
+    def _move(self, rate: float) -> None:
+        """One optimizer step along the gradient."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+
+    def close(self) -> None:
+        """Nothing to end."""
 
     # ------------------------------------------------------------ state
     def fingerprint(self) -> tuple[float, ...]:

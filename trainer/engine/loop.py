@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 
+from trainer.device import memory
 from trainer.engine.catchup import CatchUp
 from trainer.engine.ending import Ending
 from trainer.engine.job import Outbox, Wishes
 from trainer.engine.learner import Learner
+from trainer.engine.sizing import Sizer
 from trainer.engine.status import Meter, Status
 from trainer.engine.tally import Tally
 from trainer.engine.timing import Timing
@@ -42,12 +44,13 @@ class RoundLoop:
         status: Status,
         outbox: Outbox,
         wishes: Wishes,
+        sizer: Sizer,
         batches: Callable[[], Iterator[Batch]],
     ) -> None:
         self.recipe, self.role = recipe, role
         self.learner, self.peer = learner, peer
         self._status, self.outbox, self._wishes = status, outbox, wishes
-        self._new_batches, self._batches = batches, batches()
+        self._sizer, self._new_batches, self._batches = sizer, batches, batches()
         self._meter, self.tally = Meter(), Tally()
         self.timing = Timing(self)
         self.stage = Stage.AWAY
@@ -172,7 +175,8 @@ class RoundLoop:
             self.show(Activity.WAITING, away or enough)
             clock.sleep(IDLE_S)
             return
-        self.show(Activity.TRAINING, away or ("" if view.peers else "nobody else is here"))
+        company = "" if view.peers else "nobody else is here"
+        self.show(Activity.TRAINING, away or self._sizer.trouble() or company)
         began = clock.monotonic()
         try:
             batch = next(self._batches)
@@ -180,12 +184,21 @@ class RoundLoop:
             self._wait(str(error))
             self._batches = self._new_batches()
             return
-        loss = self.learner.learn(batch)
+        try:
+            loss = self.learner.learn(batch, self._sizer.rows)
+        except (RuntimeError, MemoryError) as error:  # torch has no better one on the CPU
+            if not memory.ran_out(error):
+                raise
+            log.warning("Memory ran out: %s", error)
+            self.release(self._sizer.ran_out())
+            return
         if loss is None:
             self.release("the loss or gradient of a micro-batch was not finite")
             return
-        self.tally.add(batch, loss, clock.monotonic() - began)
+        seconds = clock.monotonic() - began
+        self.tally.add(batch, loss, seconds)
         self._meter.add(batch.samples)
+        self._sizer.took(batch.samples, seconds, self.learner.held_bytes)
 
     def _wait(self, reason: str) -> None:
         """For what may be different in a while."""

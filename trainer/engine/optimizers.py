@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,10 +20,7 @@ def make_optimizer(
     """Puts the moments into the strategy's state: `shared` ones where all peers take the same
     steps; where each takes its own, they and the count of those steps are the peer's `own`.
     """
-    groups = [
-        {"params": [p for p in params if p.ndim > 1], "weight_decay": options.weight_decay},
-        {"params": [p for p in params if p.ndim <= 1], "weight_decay": 0.0},
-    ]
+    groups = decay_groups(options, params)
     optimizer: torch.optim.Optimizer
     if strategy.optimizer == "sgd":
         optimizer = torch.optim.SGD(
@@ -45,6 +43,14 @@ def make_optimizer(
     else:
         strategy.shared |= moments
     return optimizer
+
+
+def decay_groups(options: recipe.Optimizer, params: Sequence[Tensor]) -> list[dict[str, Any]]:
+    """Biases and norms do not decay."""
+    return [
+        {"params": [p for p in params if p.ndim > 1], "weight_decay": options.weight_decay},
+        {"params": [p for p in params if p.ndim <= 1], "weight_decay": 0.0},
+    ]
 
 
 def set_steps(optimizer: torch.optim.Optimizer, count: int) -> None:

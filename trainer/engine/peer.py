@@ -11,9 +11,11 @@ import torch
 
 from trainer.engine import checkpoint, texts
 from trainer.engine.coordinator import CoordinatorLoop, resume
+from trainer.engine.group_learner import GroupLearner
 from trainer.engine.job import Job, Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
+from trainer.engine.sizing import FILENAME, Sizer
 from trainer.engine.status import Status
 from trainer.families.base import Batch
 from trainer.swarm import clock, leftovers
@@ -53,21 +55,27 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
 
 def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> LeaveCause:
     tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
-    learner = Learner(job.recipe, tokenizer.pad)
-    if job.role is Role.COORDINATOR:
-        resume(learner, job.checkpoint_folder or job.folder)
-    elif job.checkpoint is not None:
-        _load(learner, job)
-    peer = _connect(job, wishes, status)
-    if peer is None:
-        return wishes.current().cause or LeaveCause.STOPPED
+    if job.num_processes > 1:
+        learner: Learner = GroupLearner(job.recipe, tokenizer.pad, job.num_processes, job.folder)
+    else:
+        learner = Learner(job.recipe, tokenizer.pad)
+    peer: SwarmPeer | None = None
     try:
+        if job.role is Role.COORDINATOR:
+            resume(learner, job.checkpoint_folder or job.folder)
+        elif job.checkpoint is not None:
+            _load(learner, job)
+        peer = _connect(job, wishes, status)
+        if peer is None:
+            return wishes.current().cause or LeaveCause.STOPPED
         loop = _make_loop(job, learner, peer, status, outbox, wishes, tokenizer)
         cause = loop.run()
         status.set(Activity.LEAVING, "saying goodbye to the swarm")
         return cause
     finally:
-        peer.close()
+        if peer is not None:
+            peer.close()
+        learner.close()
 
 
 def _load(learner: Learner, job: Job) -> None:
@@ -124,10 +132,13 @@ def _make_loop(
     objective = learner.family.objective
     start = texts.count_start(job.folder)
     passes = iter(range(10**9))
+    sizer = Sizer(job.recipe, learner.device_name, job.folder / FILENAME)
 
     def new_batches() -> Iterator[Batch]:
         seed = f"{job.recipe.seed}/{peer.peer_id}/{start}/{next(passes)}"
-        return texts.training_batches(job.recipe, job.texts, tokenizer, objective, seed)
+        return texts.training_batches(
+            job.recipe, job.texts, tokenizer, objective, seed, lambda: sizer.batch
+        )
 
     common = {
         "recipe": job.recipe,
@@ -137,12 +148,12 @@ def _make_loop(
         "status": status,
         "outbox": outbox,
         "wishes": wishes,
+        "sizer": sizer,
     }
     if job.role is not Role.COORDINATOR:
         return RoundLoop(batches=new_batches, **common)  # type: ignore[arg-type]
-    most = max(HELD_OUT_SAMPLES // job.recipe.micro_batch, 1)
     held_out = (
-        texts.held_out_batches(job.recipe, job.held_out, tokenizer, objective, most)
+        texts.held_out_batches(job.recipe, job.held_out, tokenizer, objective, HELD_OUT_SAMPLES)
         if job.held_out
         else []
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from trainer.recipe import Recipe
 from trainer.text.tokenizer import Tokenizer
 
 STARTS = "starts"
+ROWS = 8  # of a batch, where neither the recipe nor a device says how many
 
 
 def count_start(folder: Path) -> int:
@@ -33,8 +34,11 @@ def training_batches(
     tokenizer: Tokenizer,
     objective: Objective,
     seed: str,
+    size: Callable[[], int] | None = None,
 ) -> Iterator[Batch]:
-    """Raises SourceUnavailable, while iterating, when a text cannot be read."""
+    """`size` says before each batch how many sequences it has; without it the recipe does.
+
+    Raises SourceUnavailable, while iterating, when a text cannot be read."""
     sources = [open_source(text, path) for text, path in zip(recipe.texts, paths, strict=True)]
     mixture = Mixture(sources, [text.weight for text in recipe.texts], seed)
     return batches(
@@ -42,15 +46,15 @@ def training_batches(
         tokenizer,
         objective,
         length=recipe.sequence_length,
-        size=recipe.micro_batch,
+        size=size or (lambda: recipe.micro_batch or ROWS),
         seed=_number(seed),
     )
 
 
 def held_out_batches(
-    recipe: Recipe, path: Path, tokenizer: Tokenizer, objective: Objective, most: int
+    recipe: Recipe, path: Path, tokenizer: Tokenizer, objective: Objective, samples: int
 ) -> list[Batch]:
-    """The same up to `most` batches at every start, so that their losses can be compared."""
+    """The same batches of about so many samples at every start: their losses can be compared."""
     if recipe.held_out is None:
         return []
     documents = open_source(recipe.held_out, path).documents(str(recipe.seed))
@@ -59,10 +63,10 @@ def held_out_batches(
         tokenizer,
         objective,
         length=recipe.sequence_length,
-        size=recipe.micro_batch,
+        size=lambda: recipe.micro_batch or ROWS,
         seed=recipe.seed,
     )
-    return list(islice(found, most))
+    return list(islice(found, max(1, samples // (recipe.micro_batch or ROWS))))
 
 
 def _number(seed: str) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
     from torch.nn import Module
 
@@ -37,6 +39,18 @@ class Batch:
     def tokens(self) -> int:
         """Number of target tokens: the unit of weight everywhere."""
         return int((self.targets != self.IGNORE).sum())
+
+    def parts(self, rows: int) -> Iterator[Batch]:
+        """The same sequences in batches of at most `rows`."""
+        cut = (tensor.split(rows) for tensor in (self.ids, self.targets, self.attention))
+        return (Batch(*part) for part in zip(*cut, strict=True))
+
+    def share(self, rank: int, size: int) -> Batch:
+        """The sequences of process `rank` of `size`; perhaps none."""
+        return Batch(self.ids[rank::size], self.targets[rank::size], self.attention[rank::size])
+
+    def to(self, device: torch.device) -> Batch:
+        return Batch(self.ids.to(device), self.targets.to(device), self.attention.to(device))
 
 
 class Family:

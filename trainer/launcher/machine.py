@@ -32,6 +32,15 @@ def threads(text: str) -> int:
     return int(text)
 
 
+def processes(text: str) -> int:
+    """The value of --processes. Raises argparse.ArgumentTypeError, in words, below 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of processes: give 1 or more, or leave it out"
+        )
+    return int(text)
+
+
 def memory_bytes() -> int:
     """Physical memory, or the container's limit where that is lower; 0: unknown."""
     try:

@@ -11,6 +11,7 @@ from trainer.engine import texts
 from trainer.engine.coordinator import CoordinatorLoop
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
+from trainer.engine.sizing import Sizer
 from trainer.engine.status import Status
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
@@ -27,6 +28,7 @@ from trainer.wire import Body, Control, Progress, Role, Wish
 
 COORDINATOR = "coordinator"
 HELD_OUT_SAMPLES = 64
+NO_LIMIT = 2**62  # bytes: this machine's memory must not decide what is rehearsed
 
 
 class Surroundings:
@@ -78,6 +80,7 @@ class Life:
         self._samples_per_s, self._seed, self.liar = samples_per_s, seed, liar
         self.wishes = Wishes()
         self.learner = Learner(around.recipe, around.tokenizer.pad)
+        self._sizer = Sizer(around.recipe, name, room=lambda: NO_LIMIT)
         self._timekeeper = Timekeeper(around.net.events, error)
         self.task = Task(around.net.events, self._timekeeper, self._live)
         self._timekeeper.task = self.task
@@ -113,6 +116,7 @@ class Life:
             "status": Status(outbox),
             "outbox": outbox,
             "wishes": self.wishes,
+            "sizer": self._sizer,
         }
         if self._role is Role.COORDINATOR:
             loop: RoundLoop = CoordinatorLoop(
@@ -131,7 +135,12 @@ class Life:
         around = self._around
         objective = self.learner.family.objective
         for batch in texts.training_batches(
-            around.recipe, around.files.texts, around.tokenizer, objective, self._seed
+            around.recipe,
+            around.files.texts,
+            around.tokenizer,
+            objective,
+            self._seed,
+            lambda: self._sizer.batch,
         ):
             clock.sleep(batch.samples / self._samples_per_s)
             yield batch
@@ -145,8 +154,7 @@ class Life:
         around = self._around
         if around.files.held_out is None:
             return []
-        most = max(HELD_OUT_SAMPLES // around.recipe.micro_batch, 1)
         objective = self.learner.family.objective
         return texts.held_out_batches(
-            around.recipe, around.files.held_out, around.tokenizer, objective, most
+            around.recipe, around.files.held_out, around.tokenizer, objective, HELD_OUT_SAMPLES
         )

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trainer.engine.texts import ROWS
 from trainer.simulator import liars
 from trainer.simulator.churn import Leave, leaves
 from trainer.simulator.clocks import Error
@@ -87,7 +88,8 @@ class Rehearsal:
         error: Error = Error(),  # noqa: B008
     ) -> Life:
         name = COORDINATOR if role is Role.COORDINATOR else f"peer-{self._joined:03}"
-        middle = self.plan.samples_per_s or self.plan.recipe.micro_batch  # one batch a second
+        one_batch = self.plan.recipe.micro_batch or ROWS
+        middle = self.plan.samples_per_s or one_batch  # a second
         speed = middle * self._rng.lognormvariate(0, SPEED_SPREAD)
         seed = f"{self.plan.seed}/{name}"
         life = Life(self._around, name, role, link, speed, seed, liar=liar, error=error)

@@ -20,6 +20,7 @@ from webapp.core.templatetags.ui import byte_size, number
 
 PARTS: dict[str, type[BaseModel]] = {"optimizer": Optimizer, "round": Round, "finish": Finish}
 FOLDERS = {"family": "families", "strategy": "strategies"}
+STEP_SAMPLES = 8  # of a local step, where the organiser does not say
 TITLES = {"optimizer": "Learning rate", "round": "Rounds", "finish": "When to finish"}
 
 
@@ -62,7 +63,11 @@ class CollaborationForm(forms.Form):
     )
     sequence_length = forms.IntegerField(min_value=8, max_value=8192, initial=128)
     micro_batch = forms.IntegerField(
-        min_value=1, max_value=4096, initial=8, help_text="Sequences a device handles at once."
+        min_value=1,
+        max_value=4096,
+        required=False,
+        help_text="Sequences a device handles at once. Left empty, each device finds what takes it "
+        "about a second; strategies that take a step after each (FedAvg, DiLoCo) then use 8.",
     )
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0)
     is_large = forms.BooleanField(
@@ -168,6 +173,7 @@ class CollaborationForm(forms.Form):
         if cleaned["text_url"]:
             texts.append(Text(kind="http", url=cleaned["text_url"]))
         tokenizer = self.artifacts[cleaned["tokenizer"]]
+        steps = catalogue.plugins("strategies")[cleaned["strategy"]].local
         recipe = Recipe.model_validate(
             {
                 "collaboration": slug,
@@ -176,7 +182,9 @@ class CollaborationForm(forms.Form):
                 "held_out": self._text(cleaned["held_out"]) if cleaned["held_out"] else None,
                 **{of: self._choice(cleaned, of) for of in FOLDERS},
                 **{part: values_of(cleaned, part) for part in PARTS},
-                **{key: cleaned[key] for key in ("sequence_length", "micro_batch", "seed")},
+                "micro_batch": cleaned["micro_batch"] or (STEP_SAMPLES if steps else None),
+                "sequence_length": cleaned["sequence_length"],
+                "seed": cleaned["seed"],
             }
         )
         for of, folder in FOLDERS.items():

@@ -107,7 +107,6 @@ def _recipe(
         texts=(Text(kind="site", file=_file(train), credit=text.credit),),
         held_out=Text(kind="site", file=_file(held_out), credit=text.credit),
         sequence_length=64,
-        micro_batch=8,
         optimizer=Optimizer(learning_rate=1e-3, warmup_rounds=20, total_rounds=ROUNDS),
         round=Round(
             target_samples=128, deadline_s=30, matchmaking_s=2, averaging_s=20, checkpoint_every=10
