@@ -76,9 +76,9 @@ def slow_down(seconds: float) -> None:
     """No lie: every micro-batch takes so much longer, as on a weaker machine."""
     honest = Learner.learn
 
-    def learn(self, batch):
+    def learn(self, *batch):
         time.sleep(seconds)
-        return honest(self, batch)
+        return honest(self, *batch)
 
     Learner.learn = learn
 
