@@ -25,7 +25,7 @@ from trainer.wire import Outcome
 
 SHAPE = (8000, 1000)
 CODEC = "fp16"
-EQUAL_ROUNDS, LEARNING_ROUNDS, COUNTED_ROUNDS, ROUGH_ROUNDS = 3, 3, 2, 8
+LEARNING_ROUNDS, COUNTED_ROUNDS, ROUGH_ROUNDS = 3, 2, 8
 MEASURED_WITHIN_S = 40.0
 GOAL, OF_THE_LINK = 2.0, 0.8
 
@@ -136,16 +136,17 @@ def least_s(case: Case) -> float:
 
 
 def compare(case: Case) -> dict[str, Any]:
+    num_rounds = LEARNING_ROUNDS + COUNTED_ROUNDS
     with as_hivemind():
-        equal = run(case, EQUAL_ROUNDS, measures=False)
-    measured = run(case, LEARNING_ROUNDS + COUNTED_ROUNDS, measures=True)
+        equal = run(case, num_rounds, measures=False)
+    measured = run(case, num_rounds, measures=True)
     return {
         "equal_s": round(equal.middle, 2),
         "measured_s": round(measured.middle, 2),
         "ratio": round(equal.middle / measured.middle, 2),
         "of_the_link": round(least_s(case) / measured.middle, 2),
         "shares": measured.shares,
-        "rounds_s": [round(seconds, 2) for seconds in measured.seconds],
+        "rounds_s": [[round(s, 2) for s in each.seconds] for each in (equal, measured)],
         "clean": all(it == {Outcome.CLEAN.value} for it in equal.outcomes + measured.outcomes),
     }
 

@@ -67,6 +67,7 @@ def test_a11_after_everything_stopped_the_swarm_goes_on_from_the_checkpoint(swar
     wait_for("next round", lambda: coordinator.round >= written["round"])
     following = next(v for v in coordinator.rounds() if v["round"] == written["round"])
     assert following["loss"] < last_loss * 1.05
+    wait_for("the same of the other", early.rounds)
     assert min(v["round"] for v in early.rounds()) >= written["round"]
 
 
