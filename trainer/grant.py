@@ -6,7 +6,7 @@ from pydantic import Field
 
 from trainer.passport import Passport
 from trainer.recipe import Recipe
-from trainer.wire import Control, Count, Line, Machine, Message, Sha256, Slug
+from trainer.wire import Control, Count, Line, Machine, Message, Seconds, Sha256, Slug
 
 
 class EnrolRequest(Message):
@@ -77,6 +77,42 @@ class DialBack(Message):
     reachable: bool
     address: Line
     reason: Line
+
+
+class ShardRequest(Message):
+    """POST /api/v1/device/collaborations/{slug}/shards: what the device reads of one text.
+
+    `shard` is the one it holds, None: none; `position` how far it is in it; `finished`: it has read
+    it to the end and wants the next; `leaving`: it wants none any more.
+    """
+
+    recipe_sha256: Sha256
+    text: int = Field(ge=0, lt=32, description="Which of the recipe's texts, from 0.")
+    shard: int | None = Field(None, ge=0, lt=10**6)
+    position: Count = 0
+    finished: bool = False
+    leaving: bool = False
+
+
+class Lease(Message):
+    """The right to read one shard of a text: no other device has it for `valid_s` from now.
+
+    A shard is read from `position` on, in the order of its `passes`, the times it was read before.
+    """
+
+    shard: int = Field(ge=0)
+    num_shards: int = Field(ge=1)
+    passes: Count
+    position: Count
+    valid_s: Seconds
+    renew_s: Seconds = Field(gt=0)
+
+
+class ShardAnswer(Message):
+    """`lease` None: there is none for this device now, for `reason`."""
+
+    lease: Lease | None
+    reason: Line = ""
 
 
 class Clock(Message):

@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "webapp.collaborations",
     "webapp.credit",
     "webapp.artifacts",
+    "webapp.shards",
     "webapp.live",
     "webapp.launcher",
     "webapp.swarm",

@@ -21,6 +21,8 @@ from trainer.grant import (
     EnrolRequest,
     JoinGrant,
     JoinRequest,
+    ShardAnswer,
+    ShardRequest,
 )
 from trainer.launcher import web
 from trainer.passport import Passport, RevocationList
@@ -50,10 +52,16 @@ class Api:
         self.site = site.rstrip("/")
         self.token = token
 
-    def _call(self, path: str, reply: type[Reply], body: BaseModel | None = None) -> Reply:
+    def _call(
+        self,
+        path: str,
+        reply: type[Reply],
+        body: BaseModel | None = None,
+        timeout_s: float = web.TIMEOUT_S,
+    ) -> Reply:
         url = f"{self.site}/api/v1/{path}"
         content: Any = body.model_dump(mode="json") if body else None
-        text = web.call(url, token=self.token, body=content)
+        text = web.call(url, token=self.token, body=content, timeout_s=timeout_s)
         try:
             return reply.model_validate_json(text)
         except ValidationError as error:
@@ -78,6 +86,10 @@ class Api:
 
     def passport(self, slug: str, peer_key: str) -> Passport:
         return self._call(f"device/collaborations/{slug}/passport", Passport, _request(peer_key))
+
+    def shard(self, slug: str, request: ShardRequest, timeout_s: float) -> ShardAnswer:
+        path = f"device/collaborations/{slug}/shards"
+        return self._call(path, ShardAnswer, request, timeout_s)
 
 
 def _request(peer_key: str) -> JoinRequest:

@@ -6,6 +6,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +19,7 @@ from trainer.agent.outbox import Outbox
 from trainer.agent.reach import seated
 from trainer.agent.revocations import follow_revocations
 from trainer.agent.seat import Seat, lock
+from trainer.agent.shards import ShardHolder
 from trainer.agent.spool import Spool, earlier_sessions
 from trainer.agent.stopping import heed_signals
 from trainer.agent.view import View
@@ -45,12 +47,7 @@ from trainer.wire import (
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
-GOOD_ENDS = (
-    LeaveCause.STOPPED,
-    LeaveCause.FINISHED,
-    LeaveCause.REPLACED,
-    LeaveCause.RESTARTING,
-)
+GOOD_ENDS = (LeaveCause.STOPPED, LeaveCause.FINISHED, LeaveCause.REPLACED, LeaveCause.RESTARTING)
 START_AGAIN = -1  # in place of an exit code
 
 
@@ -108,6 +105,8 @@ class Session:
         passport.start(self._wishes)
         spool, link = self._open_link(grant)
         outbox = Outbox(spool, link, self._view)
+        shards = ShardHolder(self._api, self._seat.slug, grant)
+        self._view.reading = shards.words
         watchdog = Watchdog(
             self._wishes, rounds=lambda: outbox.num_rounds, is_linked=lambda: not self._view.link
         )
@@ -124,7 +123,7 @@ class Session:
             from trainer.engine.peer import take_part  # waits for load_engine
 
             watchdog.start()
-            cause = take_part(job, outbox, self._wishes)
+            cause = take_part(replace(job, shards=shards), outbox, self._wishes)
             reason = self._wishes.current().reason
             if cause is LeaveCause.FAILED:
                 reason = outbox.last_words
@@ -137,6 +136,7 @@ class Session:
         finally:
             passport.stop()
             watchdog.stop()
+            shards.leave()
             self._leave(spool, link, cause, reason)
         if cause not in GOOD_ENDS:
             self._wishes.stop(reason or "The engine failed; the log file says more.", cause)

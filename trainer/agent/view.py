@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -48,6 +49,7 @@ class View:
         self.link = ""
         self.samples = self.rounds = 0
         self.last_round = ""
+        self.reading: Callable[[], str] = lambda: ""  # which part of the text, in words
 
     def open(self) -> None:
         self.say(self.title)
@@ -123,6 +125,8 @@ class PlainView(View):
             )
             if link := link_words(progress):
                 self.say(f"link: {link}")
+            if reading := self.reading():
+                self.say(f"reading: {reading}")
 
 
 class RichView(View):
@@ -177,6 +181,8 @@ class RichView(View):
             table.add_row("Speed", f"{progress.samples_per_s:.1f} samples a second")
             if link := link_words(progress):
                 table.add_row("Link", link)
+        if reading := self.reading():
+            table.add_row("Reading", Text(reading))
         table.add_row("Counted", f"{self.samples:,} samples in {self.rounds:,} rounds")
         if self.last_round:
             table.add_row("Last", Text(self.last_round))

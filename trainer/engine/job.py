@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from trainer.data.shards import Shards
 from trainer.passport import Passport, RevocationList
 from trainer.recipe import Recipe
 from trainer.wire import Body, Control, Progress, Role
@@ -20,7 +21,8 @@ class Job:
     and owner of DHT records in one RSA key) and what must outlive a restart. `texts` are the local
     files of `recipe.texts`, in order; None where the text is streamed from its URL.
     `num_processes` share each micro-batch. `revocations` is the site's newest list, which a
-    coordinator passes on. `clock_offset_s` is site time minus device time.
+    coordinator passes on. `clock_offset_s` is site time minus device time. `shards` None: it reads
+    all of the texts, in an order of its own.
     """
 
     recipe: Recipe
@@ -40,6 +42,7 @@ class Job:
     announce_host: str = ""
     checkpoint_folder: Path | None = None
     revocations: Callable[[], RevocationList | None] = lambda: None
+    shards: Shards | None = None
 
 
 class Outbox(Protocol):

@@ -137,7 +137,7 @@ def _make_loop(
     def new_batches() -> Iterator[Batch]:
         seed = f"{job.recipe.seed}/{peer.peer_id}/{start}/{next(passes)}"
         return texts.training_batches(
-            job.recipe, job.texts, tokenizer, objective, seed, lambda: sizer.batch
+            job.recipe, job.texts, tokenizer, objective, seed, lambda: sizer.batch, job.shards
         )
 
     common = {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trainer.data.batches import Objective, batches
 from trainer.data.mixture import Mixture, open_source
+from trainer.data.shards import Shards, SharedText
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.text.tokenizer import Tokenizer
@@ -35,11 +36,19 @@ def training_batches(
     objective: Objective,
     seed: str,
     size: Callable[[], int] | None = None,
+    shards: Shards | None = None,
 ) -> Iterator[Batch]:
     """`size` says before each batch how many sequences it has; without it the recipe does.
 
-    Raises SourceUnavailable, while iterating, when a text cannot be read."""
+    With `shards` the texts are shared out, but for those that lie on the device itself. Raises
+    SourceUnavailable, while iterating, when a text cannot be read.
+    """
     sources = [open_source(text, path) for text, path in zip(recipe.texts, paths, strict=True)]
+    if shards is not None:
+        sources = [
+            source if text.kind == "local" else SharedText(source, number, shards, str(recipe.seed))
+            for number, (text, source) in enumerate(zip(recipe.texts, sources, strict=True))
+        ]
     mixture = Mixture(sources, [text.weight for text in recipe.texts], seed)
     return batches(
         mixture,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_LINE_BYTES = 4 * 2**20
 
@@ -21,6 +22,14 @@ class Tally:
     broken: int = 0
 
 
+class Piece(NamedTuple):
+    """A document of a shard, and how far in it that is: `done` of `total` steps; 0: not known."""
+
+    document: str
+    done: int
+    total: int
+
+
 class Source:
     """One place with one document a line: JSONL with a `text` key, or plain text."""
 
@@ -31,6 +40,14 @@ class Source:
         """One pass over the text, in an order that depends on `seed` alone.
 
         Raises SourceUnavailable when the text cannot be read.
+        """
+        raise NotImplementedError
+
+    def shard(self, number: int, of: int, seed: str, start: int = 0) -> Iterator[Piece]:
+        """One pass over shard `number` of `of`, from step `start` on, in an order by `seed` alone.
+
+        Each line of the text is in one shard and no other, whoever asks and whatever the order.
+        Who goes on at the last `done` of another misses nothing. Raises SourceUnavailable.
         """
         raise NotImplementedError
 

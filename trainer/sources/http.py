@@ -8,12 +8,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from http.client import HTTPException
+from itertools import groupby
 
-from trainer.sources.base import MAX_LINE_BYTES, Source, SourceUnavailable
+from trainer.sources.base import MAX_LINE_BYTES, Piece, Source, SourceUnavailable
 
 TIMEOUT_S = 20.0
 TRIES = 4
 SHUFFLED_DOCUMENTS = 1024
+BLOCK_BYTES = 256 * 1024
+Line = tuple[int, bytes]  # the byte it begins at, and what is in it
 
 
 class HttpSource(Source):
@@ -31,9 +34,9 @@ class HttpSource(Source):
             lines = self._lines(0, None)
         else:
             start = rng.randrange(size)
-            lines = _chain(self._lines(start, None, skip_partial=start > 0), self._lines(0, start))
+            lines = _chain(self._lines(start, None), self._lines(0, start))
         waiting: list[str] = []
-        for line in lines:
+        for _, line in lines:
             text = self.document(line)
             if text is None:
                 continue
@@ -42,6 +45,33 @@ class HttpSource(Source):
                 yield _take(waiting, rng)
         while waiting:
             yield _take(waiting, rng)
+
+    def shard(self, number: int, of: int, seed: str, start: int = 0) -> Iterator[Piece]:
+        """The lines that begin in blocks `number`, `number + of`, … of the text; a step is a block.
+
+        A block is one ranged request. A server without ranges has to send all of the text.
+        """
+        size = self._size_if_ranged()
+        total = len(range(number * BLOCK_BYTES, size, of * BLOCK_BYTES)) if size else 0
+        blocks = self._blocks(number, of, start, size) if size else self._sieved(number, of, start)
+        for done, lines in blocks:
+            found = [text for _, line in lines if (text := self.document(line)) is not None]
+            random.Random(f"{seed}/{done}").shuffle(found)  # noqa: S311 - an order, not a secret
+            for text in found:
+                yield Piece(text, done, total)
+
+    def _blocks(
+        self, number: int, of: int, start: int, size: int
+    ) -> Iterator[tuple[int, Iterator[Line]]]:
+        for step, first in enumerate(range(number * BLOCK_BYTES, size, of * BLOCK_BYTES)):
+            if step >= start:
+                yield step, self._lines(first, first + BLOCK_BYTES)
+
+    def _sieved(self, number: int, of: int, start: int) -> Iterator[tuple[int, Iterator[Line]]]:
+        by_block = groupby(self._lines(0, None), key=lambda line: line[0] // BLOCK_BYTES)
+        for block, lines in by_block:
+            if block % of == number and block // of >= start:
+                yield block // of, lines
 
     def _open(self, position: int, method: str = "GET"):  # type: ignore[no-untyped-def]
         headers = {"Range": f"bytes={position}-"} if position else {}
@@ -58,9 +88,10 @@ class HttpSource(Source):
             return None
         return size if ranged and size > 0 else None
 
-    def _lines(self, start: int, end: int | None, skip_partial: bool = False) -> Iterator[bytes]:
+    def _lines(self, start: int, end: int | None) -> Iterator[Line]:
         """Lines that begin in [start, end). Raises SourceUnavailable after `TRIES` failures."""
-        position, failures = start, 0
+        # From the byte before on: if that ends a line, the next one begins at `start`.
+        position, failures, skip_partial = max(start - 1, 0), 0, start > 0
         while True:
             try:
                 with self._open(position) as reply:
@@ -73,9 +104,9 @@ class HttpSource(Source):
                             raise ConnectionError("the connection broke off")
                         if not line:
                             return
-                        position, failures = position + len(line), 0
+                        begins, position, failures = position, position + len(line), 0
                         if not skip_partial:
-                            yield line
+                            yield begins, line
                         skip_partial = not whole
                     return
             except urllib.error.HTTPError as error:
@@ -92,7 +123,7 @@ class HttpSource(Source):
         return failures + 1
 
 
-def _chain(*parts: Iterator[bytes]) -> Iterator[bytes]:
+def _chain(*parts: Iterator[Line]) -> Iterator[Line]:
     for part in parts:
         yield from part
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest
+from django.utils import timezone
 from ninja import Path, Router
 
 from trainer.grant import (
@@ -14,6 +15,8 @@ from trainer.grant import (
     JoinGrant,
     JoinRequest,
     KnownDevice,
+    ShardAnswer,
+    ShardRequest,
 )
 from trainer.passport import Passport, RevocationList
 from trainer.wire import Slug
@@ -28,6 +31,7 @@ from webapp.collaborations.selectors import collaboration_by_slug
 from webapp.core.errors import UserError
 from webapp.devices.dialback import dial_back
 from webapp.devices.services import enrol as enrol_device
+from webapp.shards.services import lease_shard
 
 router = Router(tags=["device"])
 PLACE = "/collaborations/{slug}"
@@ -82,6 +86,17 @@ def join(request: DeviceRequest, slug: Path[Slug], body: JoinRequest) -> JoinGra
 def passport(request: DeviceRequest, slug: Path[Slug], body: JoinRequest) -> Passport:
     """A fresh passport for the same peer key; ask well before the old one expires."""
     return renew_passport(request.auth, collaboration_by_slug(slug), body)
+
+
+@router.post(
+    PLACE + "/shards",
+    auth=DeviceToken(),
+    response={200: ShardAnswer} | problems(401, 403, 404, 409),
+    throttle=PerMinute("shards", 240),
+)
+def shards(request: DeviceRequest, slug: Path[Slug], body: ShardRequest) -> ShardAnswer:
+    """Leases the device a part of a text that nobody else reads, renews that or takes it back."""
+    return lease_shard(request.auth, collaboration_by_slug(slug), body, now=timezone.now())
 
 
 @router.post(

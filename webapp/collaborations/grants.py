@@ -52,6 +52,12 @@ def renew_passport(device: Device, collaboration: Collaboration, request: JoinRe
     """A fresh passport, when this device may (still) take part. Raises UserError otherwise."""
     if problem := version_problem(request.wire_version):
         raise UserError(problem, "Download a new launcher on the Join page.", kind="update")
+    admit(device, collaboration)
+    return passports.issue(device.owner, device, request.peer_key, collaboration)
+
+
+def admit(device: Device, collaboration: Collaboration) -> None:
+    """Raises UserError where this device may not, or not any more, take part."""
     control = current_control(device, collaboration)
     if control.cause in (LeaveCause.REVOKED, LeaveCause.BANNED):
         raise UserError(control.reason, kind=str(control.cause))
@@ -59,4 +65,3 @@ def renew_passport(device: Device, collaboration: Collaboration, request: JoinRe
         raise UserError(f"{collaboration.title} is not open yet.", "Come back when it is.")
     if collaboration.state in ENDED:
         raise UserError(control.reason, "Choose another collaboration on the site.")
-    return passports.issue(device.owner, device, request.peer_key, collaboration)

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from webapp.accounts.selectors import people as everybody
@@ -24,6 +25,7 @@ from webapp.live.selectors import snapshot
 from webapp.pages.acts import acting_user, organisers_only
 from webapp.pages.collaboration import find
 from webapp.pages.live_view import sentence
+from webapp.shards.selectors import how_far
 
 
 @require_safe
@@ -70,6 +72,7 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
             "snapshot": now,
             "sentence": sentence(now),
             "devices": devices_in(found),
+            "readings": how_far(found, now=timezone.now()),
             "may_open": found.state == State.DRAFT,
             "may_pause": State.PAUSED in after,
             "may_resume": found.state == State.PAUSED,

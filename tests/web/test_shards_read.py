@@ -1,0 +1,139 @@
+"""Devices that ask at once, over the API, and agents that read one text together by it."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections import Counter
+from itertools import islice
+
+import pytest
+from django.db import connection
+
+from tests.factories import make_device, make_user
+from tests.web.readers import Reader
+from trainer.agent.join import Api
+from trainer.agent.shards import ShardHolder
+from trainer.data.shards import SharedText
+from trainer.grant import ShardAnswer
+from trainer.sources.file import FileSource
+from webapp.accounts.services import ban
+from webapp.devices.services import revoke
+from webapp.shards import services
+from webapp.shards.models import Shard
+
+ROWS = 600
+
+
+class Grant:
+    def __init__(self, collaboration) -> None:
+        self.recipe, self.recipe_sha256 = collaboration.recipe, collaboration.revision.sha256
+
+
+class Volunteer:
+    def __init__(self, name, site, collaboration, path) -> None:
+        _, token = make_device(make_user(name), name)
+        self.holder = ShardHolder(Api(site, token), collaboration.slug, Grant(collaboration))
+        self.text = SharedText(FileSource(path), 0, self.holder, "seed")
+        self.read: list[tuple[int, str]] = []
+
+    def shards(self):
+        """Endless: each shard it gets, row by row, with the pass that this is."""
+        while True:
+            lease = self.holder.held(0)
+            for row in self.text.documents("own"):
+                yield lease.passes, row
+
+    def train(self, ready) -> None:
+        """Until it has begun the second pass."""
+        ready.wait()
+        for passes, row in self.shards():
+            if passes:
+                return
+            self.read.append((passes, row))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_c13_three_agents_read_each_row_once_while_one_of_them_leaves(
+    live_server, collaboration, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(services, "FEWEST", 6)
+    path = tmp_path / "text"
+    path.write_text("".join(f"row {number}\n" for number in range(ROWS)))
+    anna, bela, cyril = (
+        Volunteer(name, live_server.url, collaboration, path) for name in ("anna", "bela", "cyril")
+    )
+    cyril.read += islice(cyril.shards(), 150)
+    cyril.holder.leave()
+    ready = threading.Barrier(2)
+    threads = [threading.Thread(target=one.train, args=(ready,)) for one in (anna, bela)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    read = Counter(row for one in (anna, bela, cyril) for _, row in one.read)
+    assert read == Counter(f"row {number}" for number in range(ROWS))
+    assert anna.read and bela.read
+    for one in (anna, bela):
+        one.holder.leave()
+    assert not Shard.objects.exclude(device=None).exists()
+
+
+def post(client, reader, **facts):
+    return client.post(
+        "/api/v1/device/collaborations/demo/shards",
+        reader.request(**facts).model_dump_json(),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {reader.token}"},
+    )
+
+
+def test_a_device_leases_over_the_api_until_it_is_shut_out(client, olga, collaboration):
+    anna, bela = Reader("anna", collaboration), Reader("bela", collaboration)
+    answer = post(client, anna)
+    assert answer.status_code == 200
+    lease = ShardAnswer.model_validate_json(answer.content).lease
+    assert (lease.passes, lease.position, lease.num_shards) == (0, 0, services.FEWEST)
+    assert json.loads(post(client, anna, leaving=True).content)["lease"] is None
+    ban(bela.device.owner, by=olga, reason="made-up samples")
+    assert (post(client, bela).status_code, post(client, bela).json()["kind"]) == (403, "banned")
+    revoke(anna.device, by=anna.device.owner)
+    assert (post(client, anna).status_code, post(client, anna).json()["kind"]) == (403, "revoked")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_devices_that_ask_at_once_never_hold_the_same_shard(monkeypatch, collaboration):
+    monkeypatch.setattr(services, "FEWEST", 3)
+    readers = [Reader(f"reader-{number}", collaboration) for number in range(6)]
+    ready = threading.Barrier(len(readers))
+    looking = threading.Lock()
+    holders: dict[int, str] = {}  # from an answer until just before the shard is given up
+    wrong: list[object] = []
+
+    def read(reader):
+        name, draw = reader.device.name, random.Random(reader.device.name)
+        try:
+            ready.wait()
+            for _ in range(25):
+                act = draw.choice(["renew", "finished", "leaving"])
+                if act != "renew" and reader.lease is not None:
+                    with looking:
+                        del holders[reader.lease.shard]
+                if (lease := reader.ask(**{act: True} if act != "renew" else {})) is not None:
+                    with looking:
+                        if holders.setdefault(lease.shard, name) != name:
+                            wrong.append((lease.shard, holders[lease.shard], name))
+        except Exception as error:
+            wrong.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=read, args=(reader,)) for reader in readers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert Shard.objects.count() == 3
+    assert sum(Shard.objects.values_list("passes", flat=True)) > 10

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ShardsConfig(AppConfig):
+    name = "webapp.shards"
+    label = "shards"
