@@ -123,6 +123,9 @@ def test_an_agent_killed_in_a_round_is_shown_as_lost_and_the_round_completes(sit
     rounds = witnessed(site, since + 1)[:-1]
     wait_for("credit", lambda: credited_by_round(site).keys() >= dict(rounds).keys())
     assert_credit_matches_rounds(site, rounds)
+    leased, read = site.rows("select count(device_id), sum(passes) from shards_shard")[0]
+    assert leased == 3  # of 64, and for five minutes the lost device's is nobody else's
+    assert read > 0
 
 
 def witnessed_members(site):

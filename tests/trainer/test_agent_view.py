@@ -73,3 +73,11 @@ def test_what_the_link_can_and_what_it_carries_for_all_is_on_the_screen():
     assert "it averaged 25% of the model for all" in out.getvalue()
     view.show_receipt(Receipt(**receipt))
     assert out.getvalue().count("of the model for all") == 1
+
+
+def test_lines_tell_which_part_of_the_text_is_read():
+    out = io.StringIO()
+    view = PlainView("Potluck", None, out)
+    view.reading = lambda: "part 3 of 64 of the text, 40% read"
+    view.show_progress(Progress(round=1, activity="training", samples_per_s=2.0))
+    assert "reading: part 3 of 64 of the text, 40% read" in out.getvalue()
