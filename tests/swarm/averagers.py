@@ -28,6 +28,7 @@ from trainer.wire import Role
 
 LIMITS = Limits(most_samples=3000, sequence_length=32)
 MARK = (1.0, -2.0, 10.0)
+StateSource = Callable[[], tuple[dict[str, int], list[torch.Tensor]]]
 Result = tuple[Verdict, list[torch.Tensor]]
 
 
@@ -62,8 +63,10 @@ class Group:
         codec: Callable[[str], Any] = averager.Codec,
         sends_only: bool = False,
         listen: str = "/ip4/127.0.0.1/tcp/0",
+        source: StateSource = lambda: ({"round": 0}, []),
     ) -> str:
-        """Starts one more member, which encodes its parts with `codec`; its name."""
+        """Starts one more member, which encodes its parts with `codec` and gives the state of
+        `source` to newcomers; its name."""
         first = [str(a) for a in self.dhts[0].get_visible_maddrs()] if self.dhts else []
         folder = self._folder / str(len(self.dhts))
         key, door = self._passport(folder)
@@ -86,7 +89,7 @@ class Group:
                 coordinators=self.coordinators,
                 client_mode=sends_only,
                 door=door,
-                state_source=lambda: ({"round": 0}, []),
+                state_source=source,
             )
         finally:
             averager.Codec = honest

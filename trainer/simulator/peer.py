@@ -137,7 +137,7 @@ class SimulatedAverager:
         return meeting
 
     def fetch_state(self, at_least: int, timeout_s: float) -> tuple[int, list[Tensor]] | None:
-        """From the newest donors, in random order among equals, as the real one does."""
+        """From the first that answers of the newest donors, in random order among equals."""
         shared = {n: p.shared_round for n, p in self._net.places.items() if n != self._name}
         donors = [n for n, number in shared.items() if number is not None and number >= at_least]
         self._net.rng.shuffle(donors)

@@ -1,4 +1,4 @@
-"""A newcomer takes the current state from a peer: checked, bounded, from another donor on failure.
+"""A newcomer takes the current state from a peer: checked, bounded, from the best of the donors.
 
 Guards against hivemind 1.1.12, whose download accepts any number, shape and value of tensors, has
 no limit of size, blocks its event loop on the DHT, and dies of a donor that goes away.
@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
 
 import torch
@@ -23,11 +23,19 @@ from hivemind.utils.asyncio import aiter_with_timeout
 from hivemind.utils.streaming import combine_from_streaming
 from hivemind.utils.timed_storage import ValueWithExpiration
 
+from trainer.swarm.donors import take_from_best
 from trainer.swarm.linger import until_closed
 
-MOST_DONORS = 4
+MOST_DONORS = 8
+MOST_SERVED = 4  # newcomers at once
+SECOND_THOUGHTS_S = 1.0  # in which a newcomer may turn to an idle donor
+SPARE_S = 5.0
 log = logging.getLogger(__name__)
 State = tuple[int, list[torch.Tensor]]
+
+
+class Busy(Exception):
+    """A donor gives to as many as it can."""
 
 
 class BadState(ValueError):
@@ -46,6 +54,7 @@ class StateDownload:
     ) -> None:
         """`source` returns copies; it is called in the main process, on a thread of its own."""
         self._state_source = source
+        self._num_served = 0
         _, tensors = source()
         self._shapes = [tensor.shape for tensor in tensors]
 
@@ -54,27 +63,29 @@ class StateDownload:
         return metadata, tensors, None
 
     def fetch_state(self, at_least: int, timeout_s: float) -> State | None:
-        """The newest state of round `at_least` or later that a peer gives us, else None."""
+        """The state of round `at_least` or later that a peer gives us within `timeout_s`, or None.
+
+        The newest is asked for first, but rather an older one soon than a newer one slowly.
+        """
         future: MPFuture = MPFuture()
-        self._outer_pipe.send(  # type: ignore[attr-defined]
-            ("_fetch_state", [], {"future": future, "at_least": at_least})
-        )
+        what = {"future": future, "at_least": at_least, "timeout_s": timeout_s}
+        self._outer_pipe.send(("_fetch_state", [], what))  # type: ignore[attr-defined]
         try:
-            return future.result(timeout=timeout_s)
+            return future.result(timeout=timeout_s + SPARE_S)
         except FutureTimeout:
             future.cancel()
             return None
 
-    async def _fetch_state(self, future: MPFuture, at_least: int) -> None:
+    async def _fetch_state(self, future: MPFuture, at_least: int, timeout_s: float) -> None:
         found: State | None = None
         try:
-            for donor in await self._donors(at_least):
-                try:
-                    found = await self._download(donor, at_least)
-                    break
-                except Exception as error:  # whatever is wrong with one donor, the next may do
-                    log.info("%s could not give its state: %r", donor, error)
-                    await asyncio.sleep(0.2)
+            async with asyncio.timeout(timeout_s):
+                donors = await self._donors(at_least)
+                found = await take_from_best(
+                    [StateTransfer(self, donor, at_least) for donor in donors]
+                )
+        except TimeoutError:
+            log.info("no peer could give its state within %.0f s", timeout_s)
         finally:
             if not future.done():
                 future.set_result(found)
@@ -93,35 +104,78 @@ class StateDownload:
         random.shuffle(donors)
         return sorted(donors, key=lambda name: rounds[name], reverse=True)[:MOST_DONORS]
 
-    async def _download(self, donor: PeerID, at_least: int) -> State:
-        stub = self.get_stub(self._p2p, donor, namespace=self.prefix)  # type: ignore[attr-defined]
-        stream = await stub.rpc_download_state(averaging_pb2.DownloadRequest())
-        missing_bytes = sum(shape.numel() for shape in self._shapes) * 4
-        metadata: Any = None
-        pieces: list[Any] = []
-        tensors: list[torch.Tensor] = []
-        async with aclosing(stream):  # the donor waits for it
-            async for message in aiter_with_timeout(stream, self.next_chunk_timeout):  # type: ignore[attr-defined]
-                if message.metadata:
-                    metadata = self.serializer.loads(message.metadata)
-                if message.tensor_part.dtype and pieces:
-                    tensors.append(deserialize_torch_tensor(combine_from_streaming(pieces)))
-                    pieces = []
-                pieces.append(message.tensor_part)
-                missing_bytes -= len(message.tensor_part.buffer)
-                if missing_bytes <= 0:
-                    break
-        if missing_bytes:
-            raise BadState(f"it is {abs(missing_bytes)} bytes too short or too long")
-        tensors.append(deserialize_torch_tensor(combine_from_streaming(pieces)))
-        return check_state(metadata, tensors, self._shapes, at_least)
-
     async def rpc_download_state(
         self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
-        messages = super().rpc_download_state(_request, _context)  # type: ignore[misc]
-        async for message in until_closed(messages):
-            yield message
+        """First how many others we serve; who has a better choice then closes the stream."""
+        others = self._num_served
+        self._num_served += 1
+        try:
+            first = self.serializer.dumps({"serves": others})
+            yield averaging_pb2.DownloadData(metadata=first)
+            if others:
+                await asyncio.sleep(SECOND_THOUGHTS_S)
+            if others < MOST_SERVED:
+                messages = super().rpc_download_state(_request, _context)  # type: ignore[misc]
+                async for message in until_closed(messages):
+                    yield message
+        finally:
+            self._num_served -= 1
+
+
+class StateTransfer:
+    """A `donors.Transfer`."""
+
+    def __init__(self, averager: Any, donor: PeerID, at_least: int) -> None:
+        self._averager, self._donor, self._at_least = averager, donor, at_least
+        self._stack = AsyncExitStack()
+        self._shapes = averager._shapes
+        self.received_bytes, self.missing_bytes = 0, _bytes_of(self._shapes)
+
+    def __str__(self) -> str:
+        return str(self._donor)
+
+    async def begin(self) -> int:
+        """Raises Busy where it serves as many as it can."""
+        one = self._averager
+        stub = one.get_stub(one._p2p, self._donor, namespace=one.prefix)
+        stream = await stub.rpc_download_state(averaging_pb2.DownloadRequest())
+        await self._stack.enter_async_context(aclosing(stream))  # the donor waits for it
+        self._messages = aiter_with_timeout(stream, one.next_chunk_timeout)
+        first = one.serializer.loads((await anext(self._messages)).metadata)
+        others = first.get("serves") if isinstance(first, dict) else None
+        if not isinstance(others, int) or not 0 <= others < MOST_SERVED:
+            raise Busy(f"it serves {others} others already")
+        return others
+
+    async def finish(self) -> State:
+        metadata: Any = None
+        pieces: list[Any] = []
+        tensors: list[torch.Tensor] = []
+        async for message in self._messages:
+            if message.metadata:
+                metadata = self._averager.serializer.loads(message.metadata)
+            if message.tensor_part.dtype and pieces:
+                tensors.append(deserialize_torch_tensor(combine_from_streaming(pieces)))
+                pieces = []
+            pieces.append(message.tensor_part)
+            self.received_bytes += len(message.tensor_part.buffer)
+            self.missing_bytes -= len(message.tensor_part.buffer)
+            if self.missing_bytes <= 0:
+                break
+        await self.close()
+        if self.missing_bytes:
+            raise BadState(f"it is {abs(self.missing_bytes)} bytes too short or too long")
+        tensors.append(deserialize_torch_tensor(combine_from_streaming(pieces)))
+        return check_state(metadata, tensors, self._shapes, self._at_least)
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+
+def _bytes_of(shapes: Sequence[torch.Size]) -> int:
+    """As fp32."""
+    return sum(shape.numel() for shape in shapes) * 4
 
 
 def check_state(
