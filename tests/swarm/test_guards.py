@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import mmap
 import os
 import signal
 import socket
@@ -116,8 +117,10 @@ def test_a_broken_identity_is_refused_with_its_path(tmp_path: Path, content: byt
 def test_leftovers_of_dead_processes_are_swept_and_no_others(tmp_path: Path):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    (tmp_path / f"torch_{dead.pid}_1").touch()
-    (tmp_path / f"torch_{os.getpid()}_1").touch()
+    for name in (f"torch_{dead.pid}_1", f"torch_{dead.pid}_2", f"torch_{os.getpid()}_1"):
+        (tmp_path / name).write_bytes(b"0" * 4096)
+    with (tmp_path / f"torch_{dead.pid}_2").open("rb") as file:  # its child still uses it
+        held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     (tmp_path / "torch_unknown").touch()
     for name in ("dead", "live", "young"):
         listener = socket.socket(socket.AF_UNIX)
@@ -132,12 +135,14 @@ def test_leftovers_of_dead_processes_are_swept_and_no_others(tmp_path: Path):
     assert leftovers.sweep(shared_memory=tmp_path, sockets=tmp_path) == 2
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {
+        f"torch_{dead.pid}_2",
         f"torch_{os.getpid()}_1",
         "torch_unknown",
         "hivemind-p2pd-live.sock",
         "hivemind-p2pd-young.sock",
     }
     live.close()
+    held.close()
 
 
 FORKS = """

@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 STARTING_S = 60.0  # a younger socket may belong to a peer that does not listen yet
@@ -17,7 +18,12 @@ STARTING_S = 60.0  # a younger socket may belong to a peer that does not listen 
 
 def sweep(shared_memory: Path = Path("/dev/shm"), sockets: Path = Path("/tmp")) -> int:  # noqa: S108
     """Removes our own leftovers of dead processes; returns how many files that were."""
-    dead = [p for p in shared_memory.glob("torch_*") if _ours(p) and not _owner_lives(p.name)]
+    used = _mapped()
+    dead = [
+        path
+        for path in shared_memory.glob("torch_*")
+        if _ours(path) and not _owner_lives(path.name) and str(path) not in used
+    ]
     dead += [p for p in sockets.glob("hivemind-p2p*.sock") if _ours(p) and _abandoned(p)]
     for path in dead:
         path.unlink(missing_ok=True)
@@ -29,6 +35,16 @@ def _ours(path: Path) -> bool:
         return path.lstat().st_uid == os.getuid()
     except OSError:
         return False
+
+
+def _mapped() -> set[str]:
+    """Shared memory that a process of ours holds, whoever made it: torch 2.13 aborts a process that
+    lets go of a segment whose file is gone."""
+    used: set[str] = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with suppress(OSError):  # it has ended, or is somebody else's
+            used.update(re.findall(r"(/\S*/torch_\S+)", maps.read_text()))
+    return used
 
 
 def _owner_lives(name: str) -> bool:
