@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # All tests, in invocations whose closing lines add up: a browser test keeps an event loop running
 # in the main thread, which asyncio tests of the same process cannot stand. Swarms mostly wait, so
-# those without a site run beside the others.
+# they run beside the others, and behind them where the machine is busy.
 # Usage: tests/all.sh "MARKERS" (for example "not soak")
 set -uo pipefail
 cd "$(dirname "$0")/.."
+chosen=$1
 failed=0
 LONGEST_S=1500 # of one step: what hangs shall fail
 step() {
@@ -12,20 +13,23 @@ step() {
     shift
     timeout --foreground -k 10 "$LONGEST_S" "$@" || failed=1
 }
+swarms() {
+    step "real swarms" python -m pytest -q -m "swarm and ($chosen)" --ignore tests/swarm/test_site_swarm.py
+    step "a real site with real agents" python -m pytest -q -m "swarm and ($chosen)" tests/swarm/test_site_swarm.py
+    exit $failed
+}
 set -m # a group of its own for what runs beside, to be ended whole
 said=$(mktemp)
-timeout --foreground -k 10 "$LONGEST_S" python -m pytest -q -m "swarm and ($1)" --ignore tests/swarm/test_site_swarm.py >"$said" 2>&1 &
-swarm=$!
+(renice -n 5 "$BASHPID" >/dev/null && swarms) >"$said" 2>&1 &
+swarms=$!
 set +m
-trap 'kill -TERM -- -$swarm 2>/dev/null; rm -f "$said"' EXIT
+trap 'kill -TERM -- -$swarms 2>/dev/null; rm -f "$said"' EXIT
 trap 'exit 130' INT TERM
 step "style, types, borders" make -s lint
-step "site, agent and launcher, SQLite" python -m pytest -q -m "not browser and not swarm and ($1)"
+step "site, agent and launcher, SQLite" python -m pytest -q -m "not browser and not swarm and ($chosen)"
 step "the site again, PostgreSQL" \
-    python -m tests.postgres python -m pytest -q -m "not browser and not swarm and ($1)" tests/web tests/live
-step "in the browser" python -m pytest -q -m "browser and ($1)"
-step "a real site with real agents" python -m pytest -q -m "swarm and ($1)" tests/swarm/test_site_swarm.py
-echo "== real swarms (beside the others)"
-wait "$swarm" || failed=1
+    python -m tests.postgres python -m pytest -q -m "not browser and not swarm and ($chosen)" tests/web tests/live
+step "in the browser" python -m pytest -q -m "browser and ($chosen)"
+wait "$swarms" || failed=1
 cat "$said"
 exit $failed

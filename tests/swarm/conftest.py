@@ -10,7 +10,7 @@ from tests.swarm.swarm import Swarm
 
 @pytest.fixture
 def swarm(tmp_path: Path) -> Iterator[Swarm]:
-    """Rounds of a few seconds with two peers."""
-    made = Swarm(tmp_path)
+    """Rounds of a second or two with two peers."""
+    made = Swarm(tmp_path, pause_s=0.02, target_samples=600)
     yield made
     made.close()

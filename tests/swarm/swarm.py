@@ -109,9 +109,12 @@ class Member:
 
 
 class Swarm:
-    def __init__(self, folder: Path, big: bool = False, **round_options: Any) -> None:
-        """`big`: a model whose average takes a second or more."""
-        self.folder = folder
+    def __init__(
+        self, folder: Path, big: bool = False, pause_s: float = 0.0, **round_options: Any
+    ) -> None:
+        """`big`: a model whose average takes a second or more. `pause_s`: rest of every member
+        before each micro-batch, so that several leave the machine time for other tests."""
+        self.folder, self.pause_s = folder, pause_s
         self.members: dict[str, Member] = {}
         self.port = free_port()
         self.authority = make_authority(folder / "authority.pem")
@@ -168,7 +171,8 @@ class Swarm:
             "bootstrap": [] if role == "coordinator" else [self.address],
             "listen_address": f"/ip4/127.0.0.1/tcp/{self.port if role == 'coordinator' else 0}",
         }
-        (folder / "job.json").write_text(json.dumps({**job, **changes}))
+        lies = {"slow": self.pause_s, **changes.pop("lies", {})}
+        (folder / "job.json").write_text(json.dumps({**job, "lies": lies, **changes}))
         return member
 
     def open(self) -> Member:
