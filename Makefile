@@ -2,6 +2,8 @@
 PYTHON ?= python3.11
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 export TORCH_CPU_INDEX
+# Wheels are installed without bytecode: it is written when a file is first loaded.
+unexport PYTHONDONTWRITEBYTECODE
 PY := .venv/bin/python
 
 .PHONY: help setup setup-dev chromium run test soak lint bench screenshots lock

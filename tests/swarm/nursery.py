@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from hivemind.utils.asyncio import _AsyncContextWrapper
+from hivemind.utils.mpfuture import MPFuture
+
 LOADED = (
     "transformers.models.albert.modeling_albert",
     "transformers.models.gpt2.modeling_gpt2",
@@ -54,8 +57,16 @@ class Child:
 def _become(program: str, words: Sequence[str], log: Path) -> None:
     """`python -m PROGRAM WORDS >> LOG`."""
     os.setsid()
+    _forget_shared_locks()
     with log.open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     sys.argv = [program, *words]
+    sys.modules.pop(program, None)  # runpy warns of what is loaded already
     runpy.run_module(program, run_name="__main__")
+
+
+def _forget_shared_locks() -> None:
+    """hivemind's classes hold locks between processes: a killed member would hold them for all."""
+    MPFuture.reset_backend()
+    _AsyncContextWrapper.EXECUTOR_LOCK = multiprocessing.get_context("fork").Lock()
