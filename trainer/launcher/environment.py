@@ -25,7 +25,10 @@ Say = Callable[[str], None]
 COMPLETE = ".complete"
 QUICK_S = 3.0
 UNUSED_S = 14 * 24 * 3600
-MISLEADING = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER")
+MISLEADING = (
+    *("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER"),
+    "PYTHONDONTWRITEBYTECODE",  # wheels are installed without: every start would compile them
+)
 INDEX_NOTE = "the package index this machine is set up for"
 
 
