@@ -71,11 +71,11 @@ def swarm_samples_per_s(swarm: Swarm, members: list[Member], rounds: int) -> flo
 
     def of_all() -> list[dict[str, Any]]:
         seen = coordinator.said_at("round")
-        return [one for one in seen if one["body"]["members"] == len(members)]
+        return [one for one in seen if one["body"]["verdict"]["members"] == len(members)]
 
     wait_for("rounds of all", lambda: len(of_all()) > rounds, LONGEST_S)
     first, *rest = of_all()
-    samples = sum(one["body"]["samples"] for one in rest)
+    samples = sum(one["body"]["verdict"]["samples"] for one in rest)
     return float(samples / (rest[-1]["at"] - first["at"]))
 
 

@@ -45,7 +45,9 @@ class Trial:
 
     def losses(self) -> list[tuple[float, float]]:
         """(when, training loss) of every round."""
-        return [(one["at"], one["body"]["loss"]) for one in self.coordinator.said_at("round")]
+        return [
+            (one["at"], one["body"]["verdict"]["loss"]) for one in self.coordinator.said_at("round")
+        ]
 
     def reach(self, loss: float) -> float:
         """When a round had this loss, in seconds since the epoch."""
