@@ -12,17 +12,13 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-
-from tests.swarm.member import job_in
-from trainer.engine import texts
+from bench.plain_loop import learning
 from trainer.engine.ending import norm_of
 from trainer.engine.job import Job
 from trainer.engine.learner import Learner
 from trainer.engine.peer import swarm_peer
 from trainer.swarm.peer import SwarmPeer, Unreachable
 from trainer.swarm.verdict import Note, Verdict
-from trainer.text.tokenizer import Tokenizer
 from trainer.wire import Outcome, Role
 
 ROUNDS = 2
@@ -62,13 +58,7 @@ def average(peer: SwarmPeer, learner: Learner, other: str) -> Verdict:
 
 def play(folder: Path, num_batches: int, other: str) -> None:
     multiprocessing.set_start_method("fork", force=True)
-    torch.set_num_threads(1)
-    job = job_in(folder)
-    tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
-    learner = Learner(job.recipe, tokenizer.pad)
-    batches = texts.training_batches(
-        job.recipe, job.texts, tokenizer, learner.family.objective, folder.name
-    )
+    job, learner, batches = learning(folder)
     peer = connect(job)
     try:
         peer.average(learner.offer_shapes(), learner.state)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tests.swarm.averagers import Group, Result
+from tests.swarm.averagers import Group, Result, mean_of
 
 NUM_ROUNDS = 500
 SHAPES = [(1000, 1000), (512,)]  # 8 parts of 512 KiB
@@ -18,9 +18,7 @@ TOLERANCE = 1e-5
 
 def as_wanted(results: list[Result], offers: list[list[torch.Tensor]]) -> bool:
     """Whether each member whose verdict is clean holds the weighted mean of all offers."""
-    total = sum(TOKENS)
-    weighed = list(zip(offers, TOKENS, strict=True))
-    wanted = [sum(o[i] * (t / total) for o, t in weighed) for i in range(len(SHAPES))]
+    wanted = mean_of(offers, TOKENS)
     clean = [mean for verdict, mean in results if verdict.applies]
     return all(
         torch.allclose(a, b, atol=TOLERANCE)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 
 from tests.swarm.member import job_in
 from trainer.engine import texts
+from trainer.engine.job import Job
 from trainer.engine.learner import Learner
+from trainer.families.base import Batch
 from trainer.text.tokenizer import Tokenizer
 
 
-def samples_per_s(folder: Path, seconds: float) -> float:
-    """Counts whole micro-batches, the first of which (warm-up) lies before the time begins."""
+def learning(folder: Path) -> tuple[Job, Learner, Iterator[Batch]]:
+    """The job in FOLDER, with its learner and its batches; one thread from now on."""
     torch.set_num_threads(1)
     job = job_in(folder)
     tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
@@ -27,6 +30,12 @@ def samples_per_s(folder: Path, seconds: float) -> float:
     batches = texts.training_batches(
         job.recipe, job.texts, tokenizer, learner.family.objective, folder.name
     )
+    return job, learner, batches
+
+
+def samples_per_s(folder: Path, seconds: float) -> float:
+    """Counts whole micro-batches, the first of which (warm-up) lies before the time begins."""
+    job, learner, batches = learning(folder)
     optimizer = torch.optim.AdamW(learner.params, lr=1e-3)
     learner.family.loss_sum(learner.model, next(batches)).backward()
     samples = since_step = 0

@@ -162,3 +162,12 @@ class Group:
             member.shutdown()
         for dht in self.dhts:
             dht.shutdown()
+
+
+def mean_of(offers: Sequence[Sequence[torch.Tensor]], tokens: Sequence[int]) -> list[torch.Tensor]:
+    """The weighted mean that an average of these offers should give; worked out in double."""
+    total = sum(tokens)
+    return [
+        sum(t.double() * n / total for t, n in zip(parts, tokens, strict=True)).float()
+        for parts in zip(*offers, strict=True)
+    ]

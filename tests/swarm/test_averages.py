@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.swarm.averagers import Group, Result
+from tests.swarm.averagers import Group, Result, mean_of
 from trainer.swarm.codec import Codec
 from trainer.wire import Outcome
 
@@ -42,14 +42,6 @@ def offers() -> list[list[torch.Tensor]]:
         made.append([torch.randn(shape, generator=generator) * 1e-2 for shape in SHAPES])
     made[0] = [torch.zeros(shape) for shape in SHAPES]
     return made
-
-
-def mean_of(given: list[list[torch.Tensor]], tokens: list[int]) -> list[torch.Tensor]:
-    total = sum(tokens)
-    return [
-        sum(o[i].double() * t / total for o, t in zip(given, tokens, strict=True)).float()
-        for i in range(len(SHAPES))
-    ]
 
 
 def agree(results: list[Result]) -> None:

@@ -18,12 +18,9 @@ STARTING_S = 60.0  # a younger socket may belong to a peer that does not listen 
 
 def sweep(shared_memory: Path = Path("/dev/shm"), sockets: Path = Path("/tmp")) -> int:  # noqa: S108
     """Removes our own leftovers of dead processes; returns how many files that were."""
-    used = _mapped()
-    dead = [
-        path
-        for path in shared_memory.glob("torch_*")
-        if _ours(path) and not _owner_lives(path.name) and str(path) not in used
-    ]
+    dead = [p for p in shared_memory.glob("torch_*") if _ours(p) and not _owner_lives(p.name)]
+    used = _mapped() if dead else set()  # reading all of /proc is no work for every start
+    dead = [path for path in dead if str(path) not in used]
     dead += [p for p in sockets.glob("hivemind-p2p*.sock") if _ours(p) and _abandoned(p)]
     for path in dead:
         path.unlink(missing_ok=True)
