@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -12,7 +14,13 @@ CONTAINER = Path("/sys/fs/cgroup")
 
 def used_bytes() -> int:
     """Of this process: what is resident, also what it shares with others. Quick."""
-    return int(psutil.Process().memory_info().rss)
+    return int(_process(os.getpid()).memory_info().rss)
+
+
+@cache
+def _process(pid: int) -> psutil.Process:
+    """Made once, which takes longer than to ask it; anew after a fork."""
+    return psutil.Process(pid)
 
 
 def own_bytes() -> int:

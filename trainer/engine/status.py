@@ -18,26 +18,34 @@ METER_S = 20.0
 
 
 class Meter:
-    """Samples per second over the last `METER_S`."""
+    """Samples per second over the last `METER_S`; any thread may add and read."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._seen: deque[tuple[float, int]] = deque()
+        self._total = 0  # of all in `_seen`
         self._since = clock.monotonic()
 
     def add(self, samples: int) -> None:
-        self._seen.append((clock.monotonic(), samples))
+        with self._lock:
+            self._seen.append((clock.monotonic(), samples))
+            self._total += samples
 
     def restart(self) -> None:
         """After a pause, which is not to count as slowness."""
-        self._seen.clear()
-        self._since = clock.monotonic()
+        with self._lock:
+            self._seen.clear()
+            self._total = 0
+            self._since = clock.monotonic()
 
     def rate(self) -> float:
-        now = clock.monotonic()
-        while self._seen and self._seen[0][0] < now - METER_S:
-            self._since = self._seen.popleft()[0]
-        span = now - max(self._since, now - METER_S)
-        return sum(samples for _, samples in list(self._seen)) / span if span > 0.2 else 0.0
+        with self._lock:
+            now = clock.monotonic()
+            while self._seen and self._seen[0][0] < now - METER_S:
+                self._since, samples = self._seen.popleft()
+                self._total -= samples
+            span = now - max(self._since, now - METER_S)
+            return self._total / span if span > 0.2 else 0.0
 
 
 class Status:
