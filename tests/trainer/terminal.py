@@ -10,7 +10,7 @@ import sys
 import termios
 from pathlib import Path
 
-from tests.trainer.waiting import wait_for
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 # A session's first process that opens a terminal is controlled by it.
@@ -51,14 +51,12 @@ class Terminal:
 
     def until(self, words: str) -> None:
         """Shown after what was waited for before."""
-        wait_for(words, lambda: words in self.look()[self._read :], 60)
+        wait_for(words, lambda: words in self.look()[self._read :])
         self._read = self.shown.index(words, self._read) + len(words)
 
     def end(self) -> int:
         """The program's exit code; its last words are read, so that it never waits for a reader."""
-        wait_for(
-            "end of the program", lambda: (self.look(), self.process.poll())[1] is not None, 60
-        )
+        wait_for("end", lambda: (self.look(), self.process.poll())[1] is not None)
         self.look()
         return self.process.returncode
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.trainer.terminal import Terminal
-from tests.trainer.waiting import wait_for
+from tests.waiting import wait_for
 from trainer.agent.wishes import Wishes
 from trainer.wire import Wish
 
