@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.swarm.swarm import ROOT, Member, Swarm, wait_for
+from tests.swarm.swarm import ROOT, Member, Swarm
+from tests.waiting import wait_for
 from trainer.recipe import Choice, Tokenizer
 
 GOAL = 0.97  # of one agent, at the large target

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.swarm.replay import deviation
-from tests.swarm.swarm import Swarm, wait_for
+from tests.swarm.swarm import Swarm
+from tests.waiting import wait_for
 
 NUM_ROUNDS = 30
 SLOWER_BY_S = (0.0, 0.02, 0.1, 0.4)  # a micro-batch

@@ -11,7 +11,8 @@ from typing import Any
 
 import psutil
 
-from tests.swarm.swarm import Member, Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm
+from tests.waiting import wait_for
 from trainer.wire import Wish
 
 AGENT_GOAL, COORDINATOR_GOAL = 2.0, 5.0

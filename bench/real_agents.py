@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.swarm.site import Site
-from tests.swarm.swarm import wait_for
+from tests.waiting import wait_for
 
 NAMES = ("anna", "boris", "clara", "deniz", "elena", "faruk")
 EVERY_S = 20.0  # from kill to kill, and from kill to return: at most two are away

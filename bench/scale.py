@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.throttle import Throttle
-from tests.swarm.swarm import Member, Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm
+from tests.waiting import wait_for
 from trainer.wire import Wish
 
 CORES = 0.25

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.plain_loop import samples_per_s
-from tests.swarm.swarm import Member, Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm
+from tests.waiting import wait_for
 from trainer.recipe import Choice
 
 GOAL = 0.9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.swarm.swarm import wait_for
+from tests.waiting import wait_for
 
 PERIOD_US = 20_000
 ROOT = Path("/sys/fs/cgroup")

@@ -25,8 +25,14 @@ class Enrolled(Message):
     collaboration: Slug
 
 
+class SecondStart(Message):
+    """POST /api/v1/device/again: a launcher with this code was started on an enrolled device."""
+
+    code: str = Field("", max_length=100)
+
+
 class KnownDevice(Message):
-    """GET /api/v1/device/me: the device that the bearer token stands for."""
+    """The device that the bearer token stands for."""
 
     device: str = Field(max_length=64)
     name: Line

@@ -1,4 +1,4 @@
-// Shows the launcher of this computer's system first, copies the command, and sees the device arrive.
+// Shows the launcher of this computer's system first, copies the command, and tells what became of it.
 
 import { say } from "figures";
 import { activity } from "rows";
@@ -34,19 +34,50 @@ for (const button of page.querySelectorAll("[data-copy]")) {
   });
 }
 
-const arrival = document.getElementById("arrival");
-if (arrival) {
-  const { known, collaboration, name } = JSON.parse(arrival.textContent);
-  const line = page.querySelector("[data-arrival]");
-  new Live("/ws/me/", {
-    onMessage({ devices }) {
-      const fresh = devices.find((one) => one.collaboration === collaboration && !known.includes(one.device));
-      if (!fresh) return;
-      line.querySelector(".state").className = "state ok";
-      line.querySelector("use").setAttribute("href", "#g-ok");
-      const doing = activity(fresh.activity) + (fresh.reason ? `: ${fresh.reason}` : "");
-      line.querySelector("[data-words]").textContent = say("seen", { device: name, activity: doing });
+const ASK_EVERY_MS = 2000;
+const SETTLED = ["enrolled", "expired", "gone"];
+const TONES = { enrolled: "ok", again: "ok", elsewhere: "warn", expired: "bad", gone: "bad" };
+
+/** Tells what became of the launcher: the site knows its device, the private frames what that does. */
+class Arrival {
+  constructor({ url, collaboration, name }) {
+    Object.assign(this, { url, collaboration, name, launcher: { state: "waiting" }, devices: [] });
+    this.timer = setInterval(() => this.ask(), ASK_EVERY_MS);
+    this.ask();
+    new Live("/ws/me/", { onMessage: ({ devices }) => { this.devices = devices; this.tell(); } });
+  }
+
+  async ask() {
+    if (document.hidden) return;
+    try {
+      const answer = await fetch(this.url, { headers: { Accept: "application/json" } });
+      if (answer.ok) this.launcher = await answer.json();
+      else if (answer.status === 404) this.launcher = { state: "gone" };
+    } catch {
+      return; // the site is away, or this browser was signed out: asked again
+    }
+    if (SETTLED.includes(this.launcher.state)) clearInterval(this.timer);
+    this.tell();
+  }
+
+  tell() {
+    const { state, device, name } = this.launcher;
+    if (state === "waiting") return;
+    const seen = this.devices.find((one) => one.collaboration === this.collaboration && one.device === device);
+    if (!seen && device && device === this.seen) return; // its last word stands
+    this.seen = seen?.device;
+    const words = seen && state === "enrolled" ? [] : [say(`launcher_${state}`, { device: name })];
+    if (seen) {
+      const doing = activity(seen.activity) + (seen.reason ? `: ${seen.reason}` : "");
+      words.push(say("seen", { device: name, activity: doing }));
       page.querySelector("[data-next]").hidden = false;
-    },
-  });
+    }
+    const line = page.querySelector("[data-arrival]");
+    line.querySelector(".state").className = `state ${TONES[state]}`;
+    line.querySelector("use").setAttribute("href", `#g-${TONES[state]}`);
+    line.querySelector("[data-words]").textContent = words.join(" ");
+  }
 }
+
+const arrival = document.getElementById("arrival");
+if (arrival) new Arrival(JSON.parse(arrival.textContent));

@@ -100,11 +100,11 @@ def site(transactional_db, settings) -> Iterator[Site]:
 
 @pytest.fixture
 def join(site) -> Iterator[Callable[..., Agent]]:
-    """Connects an agent of a new person (or of `owner`) by the real device websocket."""
+    """Connects an agent of a new person (or of `owner`, or with `token`) by the real websocket."""
     agents = []
 
-    def start(name: str, slug: str = "demo", *, owner=None, device: str = "lab-pc") -> Agent:
-        _, token = make_device(owner or make_user(name), device)
+    def start(name: str, slug="demo", *, owner=None, device="lab-pc", token="") -> Agent:
+        token = token or make_device(owner or make_user(name), device)[1]
         agent = Agent(site.url, token, slug)
         agents.append(agent)
         return agent

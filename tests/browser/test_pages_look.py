@@ -7,6 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.seeds import give_past
 from tests.browser.wait import until
+from tests.factories import make_collaboration
 
 pytestmark = pytest.mark.browser
 VISITOR = [
@@ -31,6 +32,8 @@ ORGANISER = [
     "/console/audit/",
     "/console/people/",
     "/console/c/demo/",
+    "/console/c/night/",
+    "/console/c/night/edit/",
     "/accounts/email/",
     "/accounts/password/change/",
     "/accounts/2fa/",
@@ -45,6 +48,7 @@ def test_pages_are_accessible_and_fit(
     site, join, log_in, page, olga, collaboration, size, theme, who
 ):
     give_past(collaboration)
+    make_collaboration("night", state="draft")
     join("zoe").progress(121)
     page.emulate_media(color_scheme=theme)
     page.set_viewport_size(dict(zip(("width", "height"), SIZES[size], strict=True)))

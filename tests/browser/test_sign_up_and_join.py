@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from django.core import mail
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from tests.browser.wait import until
+from tests.factories import make_device
 from webapp.accounts.models import User
 from webapp.devices.models import EnrolmentCode
 
@@ -59,10 +61,30 @@ def test_the_join_page_sees_the_device_arrive(site, join, log_in, page, alice, c
     page.get_by_label("Device name").fill("lab-pc")
     page.get_by_role("button", name="Make my launcher").click()
     expect(page.locator("[data-arrival]")).to_contain_text("Waiting for lab-pc")
-    join("", owner=alice).progress(0)
+    join("", owner=alice, device="another").progress(0)
+    device, token = make_device(alice)
+    EnrolmentCode.objects.update(used_at=timezone.now(), device=device)
+    expect(page.locator("[data-arrival]")).to_contain_text("lab-pc has started and is enrolled")
+    join("", token=token).progress(0)
     expect(page.locator("[data-arrival]")).to_contain_text("We see lab-pc: training")
     page.get_by_role("link", name="Watch it train").click()
     expect(page.locator("[data-part=members]")).to_contain_text("alice")
+
+
+def test_the_join_page_says_that_the_computer_is_enrolled_already(
+    site, join, log_in, page, alice, collaboration
+):
+    device, token = make_device(alice, "the old one")
+    join("", token=token).progress(0)
+    log_in(alice)
+    page.goto(f"{site.url}/c/demo/join/")
+    page.get_by_role("button", name="Make my launcher").click()
+    EnrolmentCode.objects.update(device=device)  # as the launcher's second start tells the site
+    arrival = page.locator("[data-arrival]")
+    expect(arrival).to_contain_text("enrolled already, as the old one, and goes on under that name")
+    expect(arrival).to_contain_text("We see the old one: training")
+    EnrolmentCode.objects.all().delete()
+    expect(arrival).to_contain_text("This launcher was withdrawn")
 
 
 def test_my_page_shows_my_device_live(site, join, log_in, page, alice, collaboration):

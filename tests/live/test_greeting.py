@@ -15,8 +15,8 @@ async def test_an_unknown_token_is_refused_in_words(live, token):
     agent = Agent("no-such-token")
     assert await agent.connect()
     refused = await agent.refusal()
-    assert "does not know this device's token" in refused.reason
-    assert "Join page" in refused.next_step
+    assert "knows no such device any more" in refused.reason
+    assert "press Join" in refused.next_step
     assert refused.retry_after_s is None
 
 

@@ -56,4 +56,4 @@ async def test_b06_an_agent_needs_a_token_and_no_origin(live, token, origin):
 async def test_b06_a_cookie_without_a_token_opens_no_device_socket(live, browser, collaboration):
     agent = Agent("", headers=[(b"cookie", cookie_of(browser).encode())])
     await agent.connect()
-    assert "does not know this device's token" in (await agent.hear()).reason
+    assert "knows no such device any more" in (await agent.hear()).reason

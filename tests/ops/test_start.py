@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from tests.ports import free_port
-from tests.swarm.swarm import wait_for
+from tests.waiting import wait_for
 from webapp.ops.embedded import CannotEmbed, private_folder, valkey_command
 from webapp.ops.instance import CannotStart, check_port, claim, keep_files_private, raise_file_limit
 

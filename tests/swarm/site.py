@@ -15,7 +15,8 @@ from typing import Any
 import psutil
 
 from tests.ports import free_port
-from tests.swarm.swarm import ROOT, wait_for
+from tests.swarm.swarm import ROOT
+from tests.waiting import wait_for
 from trainer.launcher.enrolment import enrolled
 
 MAKE_CODE = """

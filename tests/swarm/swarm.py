@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import psutil
 
 from tests.ports import free_port
 from tests.swarm.nursery import Child
+from tests.waiting import wait_for
 from trainer.passport import Claims, make_authority, public_text, sign
 from trainer.recipe import Choice, File, Optimizer, Recipe, Round, Text, Tokenizer
 from trainer.swarm.identity import FILENAME, load_or_make
@@ -26,17 +26,6 @@ SENTENCES = [
     "she bakes bread with flour, water, salt and time",
     "the old clock in the hall strikes twelve at noon",
 ]
-
-
-def wait_for(what: str, ready: Callable[[], Any], timeout_s: float = 240.0) -> Any:
-    """The first true value of `ready`, or a failure that says what was waited for."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        value = ready()
-        if value:
-            return value
-        time.sleep(0.1)
-    raise AssertionError(f"no {what} within {timeout_s:.0f} s")
 
 
 class Member:

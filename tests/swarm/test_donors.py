@@ -13,7 +13,7 @@ from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 
 from tests.swarm.averagers import Group
-from tests.swarm.swarm import wait_for
+from tests.waiting import wait_for
 from trainer.swarm import donors, download
 from trainer.swarm.averager import RoundAverager
 

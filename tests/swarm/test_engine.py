@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from tests.swarm.replay import deviation
-from tests.swarm.swarm import Member, Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm
+from tests.waiting import wait_for
 from trainer.wire import Wish
 
 pytestmark = pytest.mark.swarm

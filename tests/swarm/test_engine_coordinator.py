@@ -7,7 +7,8 @@ import time
 import pytest
 from safetensors import safe_open
 
-from tests.swarm.swarm import Member, Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm
+from tests.waiting import wait_for
 from trainer.passport import Claims, make_authority, sign
 from trainer.swarm.identity import FILENAME, load_or_make
 from trainer.wire import Wish

@@ -16,7 +16,8 @@ import psutil
 import pytest
 import torch
 
-from tests.swarm.swarm import ROOT, wait_for
+from tests.swarm.swarm import ROOT
+from tests.waiting import wait_for
 from trainer.swarm import leftovers
 from trainer.swarm.codec import Codec, Unusable
 from trainer.swarm.identity import IdentityError, load_or_make, peer_id_of

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.swarm.swarm import Member, Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.swarm
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.swarm.swarm import Member, Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm
+from tests.waiting import wait_for
 from trainer.recipe import Choice
 
 pytestmark = pytest.mark.swarm

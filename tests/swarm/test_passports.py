@@ -10,7 +10,8 @@ import pytest
 from hivemind.p2p import P2P
 
 from tests.swarm.intruder import Careless, Intruder
-from tests.swarm.swarm import Member, Swarm, wait_for
+from tests.swarm.swarm import Member, Swarm
+from tests.waiting import wait_for
 from trainer.passport import Claims, Revocations, make_authority, sign, sign_revocations
 from trainer.swarm.identity import load_or_make
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.swarm.site import Site
-from tests.swarm.swarm import wait_for
+from tests.waiting import wait_for
 
 INSTALL_S = 1800
 REVOKE = """

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.swarm.averagers import Group, Result
-from tests.trainer.waiting import wait_for
+from tests.waiting import wait_for
 from trainer.swarm import probe
 from trainer.swarm.bandwidth import share_out
 from trainer.swarm.verdict import short

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from tests.swarm.site import Site, is_running
-from tests.swarm.swarm import wait_for
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.swarm
 

@@ -46,6 +46,7 @@ class LauncherSite:
     def __init__(self, pip: bytes, pip_name: str) -> None:
         self.codes: dict[str, str] = {}
         self.asked: list[str] = []
+        self.second_starts: list[str] = []
         self.refused_tokens: dict[str, tuple[int, dict[str, str]]] = {}
         tiny_name, tiny = wheel("tiny", {"tiny.py": "WHAT = 1\n"})
         agent_name, agent = wheel(
@@ -80,11 +81,6 @@ class LauncherSite:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 site.asked.append(self.path)
-                if self.path == "/api/v1/device/me":
-                    token = self.headers["Authorization"].removeprefix("Bearer ")
-                    status, said = site.refused_tokens.get(token, (200, {}))
-                    self.answer(status, json.dumps(said).encode())
-                    return
                 live = {
                     "/launcher/manifest.json": json.dumps(site.manifest).encode(),
                     "/launcher/lock/cpu.txt": site.lock.encode(),
@@ -96,6 +92,12 @@ class LauncherSite:
             def do_POST(self):
                 site.asked.append(self.path)
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.path == "/api/v1/device/again":
+                    site.second_starts.append(body["code"])
+                    token = self.headers["Authorization"].removeprefix("Bearer ")
+                    status, said = site.refused_tokens.get(token, (200, {}))
+                    self.answer(status, json.dumps(said).encode())
+                    return
                 state = site.codes.get(body["code"], "unknown")
                 if state == "good":
                     site.codes[body["code"]] = "used"

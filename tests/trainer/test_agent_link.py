@@ -9,7 +9,7 @@ import pytest
 
 from tests.trainer.fake_site import FakeSite
 from tests.trainer.test_spool import OTHER, SESSION, body
-from tests.trainer.waiting import wait_for
+from tests.waiting import wait_for
 from trainer.agent import link as link_module
 from trainer.agent.link import Link, delay_s
 from trainer.agent.main import Session

@@ -12,10 +12,12 @@ import socketserver
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.answering import Answering
 from trainer.agent.files import Files
 from trainer.agent.seat import coordinator_seat, lock, volunteer_seat
 from trainer.agent.wishes import Wishes
@@ -89,8 +91,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 
 @contextlib.contextmanager
-def serving(folder: Path, handler=RangeHandler):
-    server = Server(("127.0.0.1", 0), functools.partial(handler, directory=str(folder)))
+def serving(folder: Path):
+    server = Server(("127.0.0.1", 0), functools.partial(RangeHandler, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
@@ -189,22 +191,12 @@ def test_a_coordinators_configuration_is_checked_without_repeating_its_token(tmp
 
 
 # ---------------------------------------------------------------- doctor
-def clock_site(offset_s):
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def __init__(self, *args, directory):
-            super().__init__(*args)
+class ClockSite(Answering):
+    def __init__(self, offset_s: float) -> None:
+        self.offset_s = offset_s
 
-        def do_GET(self):
-            import time
-
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps({"now": time.time() + offset_s}).encode())
-
-        def log_message(self, *args):
-            """Silent."""
-
-    return Handler
+    def answer(self, method, path, body):
+        return 200, json.dumps({"now": time.time() + self.offset_s}).encode()
 
 
 @pytest.mark.parametrize(
@@ -216,10 +208,11 @@ def clock_site(offset_s):
         (-4, "your clock is 4 s ahead of the site's"),
     ],
 )
-def test_a16_a_wrong_clock_is_measured_and_said(tmp_path, offset_s, words):
-    with serving(tmp_path, clock_site(offset_s)) as site:
-        assert clock.offset_s(site) == pytest.approx(offset_s, abs=1)
-        found = {finding.name: finding for finding in doctor.check_site(site)}
+def test_a16_a_wrong_clock_is_measured_and_said(offset_s, words):
+    site = ClockSite(offset_s).start()
+    assert clock.offset_s(site.url) == pytest.approx(offset_s, abs=1)
+    found = {finding.name: finding for finding in doctor.check_site(site.url)}
+    site.stop()
     assert words in found["Clock"].words
     assert found["Site"].state is doctor.State.GOOD
 

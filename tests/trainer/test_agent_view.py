@@ -24,7 +24,7 @@ from trainer.wire import Wish
 
 view = PlainView("Potluck", None)
 wishes = Wishes(Path(sys.argv[1]) / "wish.json")
-heed_signals(wishes, view.say)
+heed_signals(wishes, view)
 view.open()
 deadline = time.monotonic() + 60
 while wishes.current().wish is not Wish.STOP and time.monotonic() < deadline:

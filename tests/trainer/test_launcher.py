@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.trainer.volunteer import CODE, Volunteer
-from tests.trainer.waiting import wait_for
+from tests.waiting import wait_for
 
 
 @pytest.fixture

@@ -59,6 +59,7 @@ def test_a_new_launcher_on_an_enrolled_computer_says_that_it_goes_on_as_that_dev
     assert code == 0, out
     assert 'enrolled already as "lab"' in out
     assert site.codes[NEW_CODE] == "good"
+    assert site.second_starts == [NEW_CODE]
     assert list(quick.home.glob("sites/*/demo/spool/old.jsonl"))
 
 

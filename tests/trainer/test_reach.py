@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.waiting import wait_for
+from tests.waiting import wait_for
 from trainer.agent.reach import seated
 from trainer.agent.seat import Seat
 from trainer.grant import DialBack

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 import time
 
 import pytest
 
-from tests.trainer.waiting import wait_for
+from tests.answering import Answering
+from tests.waiting import wait_for
 from trainer.agent import join, revocations
 from trainer.agent.join import Api, PassportHolder
 from trainer.agent.wishes import Wishes
@@ -19,14 +18,14 @@ from trainer.wire import LeaveCause, Role, Wish
 LIFE_S = 2.0
 
 
-class Site:
+class Site(Answering):
     """Issues passports of two seconds, or answers whatever `says` tells it to."""
 
     def __init__(self, folder) -> None:
         self.authority = make_authority(folder / "authority.pem")
         self.says: tuple[int, bytes] | None = None
         self.list_number = 1
-        self.port = self.num_calls = 0
+        self.num_calls = 0
 
     def passport(self):
         claims = Claims(
@@ -42,40 +41,14 @@ class Site:
         revoked = Revocations(number=self.list_number, devices=("lost",))
         return sign_revocations(revoked, self.authority)
 
-    def start(self) -> Site:
-        site = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                self.answer(site.passport())
-
-            def do_GET(self):
-                self.answer(site.revocations())
-
-            def answer(self, message):
-                self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                site.num_calls += 1
-                code, body = site.says or (200, message.model_dump_json().encode())
-                self.send_response(code)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args):
-                """Silent."""
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self.port = self.server.server_port
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def stop(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+    def answer(self, method, path, body):
+        self.num_calls += 1
+        message = self.passport() if method == "POST" else self.revocations()
+        return self.says or (200, message.model_dump_json().encode())
 
     @property
     def api(self) -> Api:
-        return Api(f"http://127.0.0.1:{self.port}", "token")
+        return Api(self.url, "token")
 
 
 @pytest.fixture
@@ -155,7 +128,7 @@ def test_who_is_shut_out_stops_with_the_sites_words(site, holder, wishes, kind):
 def test_a_coordinator_follows_the_list_and_keeps_it_while_the_site_is_gone(
     site, monkeypatch, caplog
 ):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="trainer")  # a rehearsal in this process silences it
     monkeypatch.setattr(revocations, "ASK_EVERY_S", 0.05)
     newest = revocations.follow_revocations(site.api, Role.COORDINATOR)
     wait_for("list", lambda: newest() is not None)

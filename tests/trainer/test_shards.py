@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import random
-import threading
 from collections import Counter
 from itertools import islice
 
 import pytest
 
+from tests.answering import Answering
 from tests.factories import make_recipe
 from tests.trainer.test_data import numbered, serve  # noqa: F401 - a fixture
-from tests.trainer.waiting import wait_for
+from tests.waiting import wait_for
 from trainer.agent import shards
 from trainer.agent.join import Api
 from trainer.agent.shards import ShardHolder
@@ -88,40 +87,18 @@ def test_how_far_it_is_grows_to_the_total(tmp_path):
 
 
 # ---------------------------------------------------------------- the agent and its site
-class Site:
+class Site(Answering):
     """Answers requests for shards with what `leases` says, one after another, the last for ever."""
 
     def __init__(self) -> None:
         self.leases: list[Lease | None] = [lease(0)]
         self.asked: list[ShardRequest] = []
-        self.port = 0
 
-    def start(self) -> Site:
-        site = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                site.asked.append(ShardRequest.model_validate_json(body))
-                found = site.leases.pop(0) if len(site.leases) > 1 else site.leases[0]
-                reason = "" if found else "all parts are taken"
-                answer = ShardAnswer(lease=found, reason=reason).model_dump_json().encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *args):
-                """Silent."""
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self.port = self.server.server_port
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def stop(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+    def answer(self, method, path, body):
+        self.asked.append(ShardRequest.model_validate_json(body))
+        found = self.leases.pop(0) if len(self.leases) > 1 else self.leases[0]
+        reason = "" if found else "all parts are taken"
+        return 200, ShardAnswer(lease=found, reason=reason).model_dump_json().encode()
 
 
 class Grant:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.waiting import wait_for
+from tests.waiting import wait_for
 from trainer.agent.spool import Spool, earlier_sessions
 from trainer.wire import HeldOut
 

@@ -17,3 +17,20 @@ def peer_key():
     """A public key in the form that a device sends."""
     key = generate_private_key(public_exponent=65537, key_size=2048).public_key()
     return key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+
+
+@pytest.fixture
+def files(db, tmp_path):
+    """The site's files that a recipe is made of."""
+    from webapp.artifacts.services import register_file
+
+    def make(name, kind, **fields):
+        path = tmp_path / name
+        path.write_text(name)
+        return register_file(path, kind, **fields)
+
+    return {
+        "tokenizer": make("tokenizer.json", "tokenizer", vocab_size=4096),
+        "text": make("train.jsonl", "text", title="Leads", credit="Wikipedia, CC BY-SA 4.0"),
+        "held_out": make("held.jsonl", "text", title="Held out"),
+    }

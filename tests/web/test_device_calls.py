@@ -7,6 +7,7 @@ import socket
 import threading
 
 from tests.factories import make_device
+from webapp.accounts.services import delete_account
 from webapp.devices.services import revoke
 
 
@@ -45,13 +46,28 @@ def test_the_site_dials_a_device_back_and_believes_only_its_word(client, alice):
     assert dial(client, body).status_code == 401
 
 
+def ask_again(client, token, code=""):
+    return client.post(
+        "/api/v1/device/again",
+        json.dumps({"code": code}),
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+
+
 def test_a_device_may_ask_whether_it_is_still_taken(client, alice):
     device, token = make_device(alice)
-
-    def ask(token):
-        return client.get("/api/v1/device/me", headers={"Authorization": f"Bearer {token}"})
-
-    assert ask(token).json() == {"device": device.pk.hex, "name": device.name}
-    assert ask("nonsense").status_code == 401
+    assert ask_again(client, token).json() == {"device": device.pk.hex, "name": device.name}
+    assert ask_again(client, "nonsense").status_code == 401
     revoke(device, by=alice)
-    assert (ask(token).status_code, ask(token).json()["kind"]) == (403, "revoked")
+    refused = ask_again(client, token)
+    assert (refused.status_code, refused.json()["kind"]) == (403, "revoked")
+
+
+def test_a_device_whose_account_was_deleted_is_told_so_and_what_to_do(client, alice):
+    _, token = make_device(alice)
+    delete_account(alice)
+    refused = ask_again(client, token)
+    assert refused.status_code == 401
+    assert "the account it belonged to, was deleted" in refused.json()["error"]
+    assert "press Join and start the new launcher" in refused.json()["next_step"]

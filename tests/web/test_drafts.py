@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
 import pytest
 
+from tests.answering import Answering
 from tests.factories import make_collaboration
 from tests.ports import free_port
 from trainer.recipe import Round, Text
@@ -17,25 +15,16 @@ from webapp.core.templatetags.ui import byte_size
 from webapp.live import selectors
 
 
-class _Answers(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/there.txt" else 404)
-        self.end_headers()
-        self.wfile.write(b"a document\n")
-
-    def log_message(self, *args: object) -> None:
-        pass
+class TextServer(Answering):
+    def answer(self, method, path, body):
+        return (200 if path == "/there.txt" else 404), b"a document\n"
 
 
 @pytest.fixture
 def text_server():
-    server = HTTPServer(("127.0.0.1", 0), _Answers)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    server = TextServer().start()
+    yield server.url
+    server.stop()
 
 
 @pytest.fixture

@@ -4,39 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webapp.artifacts import selectors
-from webapp.artifacts.services import register_file
-from webapp.collaborations.forms import CollaborationForm
-
-
-@pytest.fixture
-def files(db, tmp_path):
-    def make(name, kind, **fields):
-        path = tmp_path / name
-        path.write_text(name)
-        return register_file(path, kind, **fields)
-
-    return {
-        "tokenizer": make("tokenizer.json", "tokenizer", vocab_size=4096),
-        "text": make("train.jsonl", "text", title="Leads", credit="Wikipedia, CC BY-SA 4.0"),
-        "held_out": make("held.jsonl", "text", title="Held out"),
-    }
-
-
-def filled(files, **changed):
-    form = CollaborationForm(tokenizers=selectors.tokenizers(), texts=selectors.texts())
-    data = {name: field.initial for name, field in form.fields.items() if field.initial is not None}
-    data |= {
-        "title": "Night shift",
-        "family": "causal",
-        "strategy": "dedloc",
-        "tokenizer": files["tokenizer"].sha256,
-        "texts": [files["text"].sha256],
-        "held_out": files["held_out"].sha256,
-    }
-    return CollaborationForm(
-        data | changed, tokenizers=selectors.tokenizers(), texts=selectors.texts()
-    )
+from tests.web.filled import filled
 
 
 def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(files, olga):

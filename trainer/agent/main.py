@@ -62,7 +62,8 @@ class Session:
     def run(self) -> int:
         """Raises Unusable when another agent is here already."""
         held = lock(self._seat.folder)
-        heed_signals(self._wishes, self._view.say)
+        heed_signals(self._wishes, self._view)
+        self._view.heed(self._wishes)
         try:
             self._take_part()
         except Stopped:

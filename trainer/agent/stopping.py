@@ -7,11 +7,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from types import FrameType
 
 import psutil
 
+from trainer.agent.view import View
 from trainer.agent.wishes import Wishes
 
 LONGEST_END_S = 25.0  # a preempted cloud machine has 30 s
@@ -19,7 +19,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 log = logging.getLogger(__name__)
 
 
-def quit_now(reason: str) -> None:
+def quit_now(reason: str, view: View) -> None:
     """Ends this process and all that it started. Reports are on disk already."""
     log.warning("quitting hard: %s", reason)
     for child in psutil.Process().children(recursive=True):
@@ -27,18 +27,19 @@ def quit_now(reason: str) -> None:
             child.kill()
         except psutil.Error:
             continue
+    view.give_back()
     os._exit(130)
 
 
-def heed_signals(wishes: Wishes, told: Callable[[str], None]) -> None:
-    """From the main thread. `told` gets one line for the screen."""
+def heed_signals(wishes: Wishes, view: View) -> None:
+    """From the main thread. `view` gets one line for the screen."""
     main = os.getpid()
     asked = threading.Event()
 
     def end() -> None:
-        told("Stopping: what was trained is handed in or released. Again to quit at once.")
+        view.say("Stopping: what was trained is handed in or released. Again to quit at once.")
         wishes.stop("It was stopped on this machine.")
-        watchdog = threading.Timer(LONGEST_END_S, quit_now, ["the end took too long"])
+        watchdog = threading.Timer(LONGEST_END_S, quit_now, ["the end took too long", view])
         watchdog.daemon = True
         watchdog.start()
 
@@ -48,7 +49,7 @@ def heed_signals(wishes: Wishes, told: Callable[[str], None]) -> None:
                 os._exit(0)
             return  # Ctrl-C reaches all processes of a terminal: the agent ends them in order
         if asked.is_set():
-            quit_now("asked twice")
+            quit_now("asked twice", view)
         asked.set()
         # the screen and the log may be in use by what was interrupted: another thread waits
         threading.Thread(target=end, daemon=True).start()

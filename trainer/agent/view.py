@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -16,8 +17,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from trainer.agent.keys import Keys, terminal
 from trainer.agent.screen import Screen
-from trainer.wire import Activity, Progress, Receipt
+from trainer.agent.wishes import Wishes
+from trainer.wire import Activity, Progress, Receipt, Wish
 
 WORDS = {
     Activity.STARTING: "starting",
@@ -30,6 +33,7 @@ WORDS = {
     Activity.LEAVING: "leaving",
 }
 PLAIN_EVERY_S = 30.0
+SHOW_CURSOR = b"\x1b[?25h"
 
 
 class View:
@@ -58,6 +62,15 @@ class View:
 
     def close(self) -> None:
         """Nothing to take down."""
+
+    def heed(self, wishes: Wishes) -> None:
+        """Where no key ends a pause of an earlier session, it ends with this start."""
+        if wishes.is_paused_here:
+            wishes.volunteer(Wish.RUN)
+            self.say("It was paused when it stopped; no key could end that here, so it goes on.")
+
+    def give_back(self) -> None:
+        """Leaves the terminal usable, where there is no time for `close`."""
 
     def say(self, line: str) -> None:
         """Something that should stay on the screen."""
@@ -135,6 +148,9 @@ class RichView(View):
     While it is open, what libraries print goes into the log file instead of through the panel.
     """
 
+    _keys: Keys | None = None
+    _wishes: Wishes
+
     def open(self) -> None:
         self._screen = Screen(os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace"))
         self._console = Console(file=cast(TextIO, self._screen))
@@ -151,7 +167,30 @@ class RichView(View):
         )
         self._live.start()
 
+    def heed(self, wishes: Wishes) -> None:
+        self._wishes = wishes
+        if (descriptor := terminal()) is None:
+            super().heed(wishes)
+            return
+        self._keys = Keys(descriptor, self._pressed)
+        self._keys.open()
+
+    def _pressed(self, key: str) -> None:
+        if key in "pP":
+            self._wishes.toggle_pause()
+            self._live.refresh()
+
+    def give_back(self) -> None:
+        """Signal handlers call it: nothing is written through what they may have interrupted."""
+        with suppress(OSError):  # it was closed
+            os.write(self._screen.fileno(), SHOW_CURSOR)
+        if self._keys:
+            self._keys.close()
+
     def close(self) -> None:
+        if self._keys:
+            self._keys.close()
+            self._keys.wait()
         self._live.stop()
         sys.stdout.flush()
         os.dup2(self._screen.fileno(), 1)
@@ -187,5 +226,9 @@ class RichView(View):
         if self.last_round:
             table.add_row("Last", Text(self.last_round))
         table.add_row("Site", Text(self.link or "connected"))
-        foot = Text(f"Ctrl-C stops cleanly. Log file: {self.log_file}", style="dim")
+        keys = ""
+        if self._keys:
+            paused = self._wishes.is_paused_here
+            keys = "You paused this device: p goes on. " if paused else "p pauses. "
+        foot = Text(f"{keys}Ctrl-C stops cleanly. Log file: {self.log_file}", style="dim")
         return Panel(Group(table, foot), title=Text(self.title), border_style="dim")

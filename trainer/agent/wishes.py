@@ -19,7 +19,7 @@ STRENGTH = {Wish.RUN: 0, Wish.PAUSE: 1, Wish.FINISH: 2, Wish.STOP: 3}
 SHUT_OUT = (LeaveCause.REVOKED, LeaveCause.BANNED)
 OWN_WORDS = {
     Wish.RUN: "",
-    Wish.PAUSE: "You paused this device.",
+    Wish.PAUSE: "Its owner paused it.",
     Wish.FINISH: "You asked to finish this round and leave.",
 }
 
@@ -64,6 +64,15 @@ class Wishes:
         except Unusable as error:
             log.warning("your wish is kept in memory only: %s", error)
         self._tell()
+
+    @property
+    def is_paused_here(self) -> bool:
+        return self._own is Wish.PAUSE
+
+    def toggle_pause(self) -> None:
+        """The volunteer's key. Not while it stops: a slip would be kept for the next start."""
+        if self.current().wish is not Wish.STOP:
+            self.volunteer(Wish.RUN if self.is_paused_here else Wish.PAUSE)
 
     def site(self, control: Control) -> None:
         self._site = control

@@ -157,9 +157,10 @@ class RoundLoop:
     def _pause(self, control: Control) -> None:
         self.enter(Stage.AWAY)
         self.tracker.idle = True
-        self.show(Activity.PAUSED, control.reason or "paused by the organiser")
-        while self.wish().wish is Wish.PAUSE:
+        while control.wish is Wish.PAUSE:
+            self.show(Activity.PAUSED, control.reason or "paused by the organiser")
             clock.sleep(IDLE_S)
+            control = self.wish()
         self.tracker.idle = False
         self._meter.restart()
         self.tracker.refreshed(5)

@@ -28,7 +28,7 @@ def enrolled(home: Path, site: str, config: dict[str, Any], agreed: Callable[[],
     that very code. Raises Unusable, web.Unreachable or web.Refusal.
     """
     stored = stored_device(home, site)
-    if stored and (_is_of(stored, config) or _is_taken(stored, site)):
+    if stored and (_is_of(stored, config) or _is_taken(stored, site, config)):
         return True
     if not agreed():
         return False
@@ -51,14 +51,17 @@ def _is_of(stored: dict[str, Any], config: dict[str, Any]) -> bool:
     return stored.get("code_sha256") == _hash_of(config)
 
 
-def _is_taken(stored: dict[str, Any], site: str) -> bool:
+def _is_taken(stored: dict[str, Any], site: str, config: dict[str, Any]) -> bool:
     """Whether the site still takes the device, said in words either way.
 
-    A site that cannot tell now keeps the device as it is.
+    The site hears this launcher's code, so that the Join page it came from can say the same. A
+    site that cannot tell now keeps the device as it is.
     """
     name = str(stored.get("name", ""))
     try:
-        web.call(f"{site}/api/v1/device/me", token=stored["token"], timeout_s=QUICK_S)
+        body = {"code": str(config.get("code", ""))}
+        url = f"{site}/api/v1/device/again"
+        web.call(url, token=stored["token"], body=body, timeout_s=QUICK_S)
     except web.Unreachable:
         return True
     except web.Refusal as refusal:

@@ -15,6 +15,7 @@ from trainer.grant import (
     JoinGrant,
     JoinRequest,
     KnownDevice,
+    SecondStart,
     ShardAnswer,
     ShardRequest,
 )
@@ -31,6 +32,7 @@ from webapp.collaborations.selectors import collaboration_by_slug
 from webapp.core.errors import UserError
 from webapp.devices.dialback import dial_back
 from webapp.devices.services import enrol as enrol_device
+from webapp.devices.services import note_second_start
 from webapp.shards.services import lease_shard
 
 router = Router(tags=["device"])
@@ -54,14 +56,18 @@ def enrol(request: HttpRequest, body: EnrolRequest) -> Enrolled:
     )
 
 
-@router.get(
-    "/me",
+@router.post(
+    "/again",
     auth=DeviceToken(),
     response={200: KnownDevice} | problems(401, 403),
-    throttle=PerMinute("me", 30),
+    throttle=PerMinute("again", 30),
 )
-def me(request: DeviceRequest) -> KnownDevice:
-    """Whether the site still takes this device, and under which name."""
+def again(request: DeviceRequest, body: SecondStart) -> KnownDevice:
+    """Whether the site still takes this device, and under which name.
+
+    The code stays good; the Join page it was made on says which device went on instead.
+    """
+    note_second_start(request.auth, code=body.code)
     return KnownDevice(device=request.auth.pk.hex, name=request.auth.name)
 
 

@@ -12,6 +12,7 @@ from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationEr
 from pydantic import Field
 
 from webapp.core.errors import UserError
+from webapp.devices.selectors import NO_SUCH_DEVICE, START_ANEW
 
 STATUS = {
     "unknown": 404,
@@ -107,8 +108,8 @@ def handle_problems(api: NinjaAPI) -> None:
         answer = say(
             request,
             401,
-            "The site does not know this device token.",
-            next_step="Download a new launcher on the Join page.",
+            NO_SUCH_DEVICE,
+            next_step=START_ANEW,
             kind="unknown",
         )
         answer["WWW-Authenticate"] = "Bearer"

@@ -6,6 +6,11 @@ from django.conf import settings
 from django.db import models
 
 
+def key_of(subject: models.Model) -> str:
+    """Kind and key of what was acted on (`device 3f9…`): `Entry.subject`."""
+    return f"{subject._meta.model_name} {getattr(subject, 'slug', subject.pk)}"
+
+
 class Entry(models.Model):
     """`actor_name` and `target` are what they were called then; `about` is whom the target is or
     belongs to. All three lose the person when the account is deleted. No name: the site itself.

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import Model
 
-from webapp.audit.models import Entry
+from webapp.audit.models import Entry, key_of
 
 DELETED = "a deleted account"
 
@@ -25,7 +25,7 @@ def record(
             owner = belongs_to
             names["target"] = f"{subject} of {owner}"
         names["about"] = owner
-        subject = f"{subject._meta.model_name} {getattr(subject, 'slug', subject.pk)}"
+        subject = key_of(subject)
     return Entry.objects.create(
         actor=actor, action=action, subject=subject, detail=detail or {}, **names
     )

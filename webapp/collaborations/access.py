@@ -40,6 +40,7 @@ TABLE: dict[str, Callable[[Any, Collaboration | None], str]] = {
     "see": _may_see,
     "join": _may_join,
     "create": _organises,
+    "edit": _organises,
     "open": _organises,
     "delete": _organises,
     "pause": _organises,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from trainer.wire import Control, LeaveCause, Wish
 from webapp.collaborations.models import Collaboration, State
 from webapp.devices.models import Device
+from webapp.devices.selectors import NO_SUCH_DEVICE, START_ANEW
 
 
 def current_control(device: Device, collaboration: Collaboration) -> Control:
     """Read from the database anew, so the arguments may be stale or even deleted rows."""
     now = Device.objects.select_related("owner").filter(pk=device.pk).first()
     if now is None:
-        return _stop(LeaveCause.REVOKED, "The account of this device was deleted.")
+        return _stop(LeaveCause.REVOKED, f"{NO_SUCH_DEVICE} {START_ANEW}")
     if now.is_revoked:
         why = f": {now.revoked_reason}" if now.revoked_reason else "."
         return _stop(LeaveCause.REVOKED, f"This device was revoked{why}")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from trainer import catalogue
 from trainer.recipe import Choice, File, Finish, Optimizer, Recipe, Round, Text, Tokenizer
 from webapp.accounts.models import User
-from webapp.collaborations import services
+from webapp.collaborations import drafts, services
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.schema_fields import fields_of, values_of
 from webapp.collaborations.sizes import size_of
@@ -37,6 +37,7 @@ class Section:
 class CollaborationForm(forms.Form):
     """`tokenizers` and `texts` are the site's files (`artifacts.selectors`).
 
+    With `draft` it changes that one; `initial` is then what it is now (`prefill`).
     After `is_valid()`, `recipe` is the checked recipe.
     """
 
@@ -76,8 +77,16 @@ class CollaborationForm(forms.Form):
         help_text="Only where you know that the volunteers' machines have the memory.",
     )
 
-    def __init__(self, *args: Any, tokenizers: Any, texts: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        tokenizers: Any,
+        texts: Any,
+        draft: Collaboration | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.draft = draft
         self.artifacts: dict[str, Any] = {str(file.sha256): file for file in [*tokenizers, *texts]}
         self.recipe: Recipe | None = None
         titles = [(file.sha256, str(file)) for file in texts]
@@ -114,7 +123,8 @@ class CollaborationForm(forms.Form):
         slug = cleaned.get("slug") or slugify(cleaned.get("title", ""))[:64].strip("-")
         if not slug or slug[0] == "_":
             self.add_error("slug", "Give a short name of letters a-z, digits and hyphens.")
-        if Collaboration.objects.filter(slug=slug).exists():
+        own = self.draft.pk if self.draft else 0
+        if Collaboration.objects.filter(slug=slug).exclude(pk=own).exists():
             self.add_error("slug", f"There is a collaboration called {slug} already.")
         if not cleaned.get("texts") and not cleaned.get("text_url"):
             self.add_error("texts", "Choose a text, or give a web address of one.")
@@ -215,13 +225,23 @@ class CollaborationForm(forms.Form):
                 "lower the sequence length or raise the model's length."
             )
 
-    def save(self, *, by: User) -> Collaboration:
-        """Creates the draft. Raises UserError when the short name was taken meanwhile."""
+    def differences(self) -> list[str]:
+        """Labels of the fields whose value is not that of `initial`."""
+        return list(dict.fromkeys(str(self[name].label) for name in self.changed_data))
+
+    def save(self, *, by: User, seen: str = "") -> Collaboration:
+        """Creates the draft or changes it. Raises UserError as the service does."""
         assert self.recipe is not None, "save() comes after is_valid()"
-        return services.create(
-            title=self.cleaned_data["title"],
-            summary=self.cleaned_data["summary"],
+        title, summary = self.cleaned_data["title"], self.cleaned_data["summary"]
+        if self.draft is None:
+            return services.create(title=title, summary=summary, recipe=self.recipe, by=by)
+        return drafts.change(
+            self.draft,
+            seen=seen,
+            title=title,
+            summary=summary,
             recipe=self.recipe,
+            changed=self.differences(),
             by=by,
         )
 

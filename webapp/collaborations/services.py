@@ -32,30 +32,39 @@ def create(
     Raises ValueError when the recipe names an unknown plug-in. `by` None: the site itself.
     """
     catalogue.check(recipe)
-    if Collaboration.objects.filter(slug=recipe.collaboration).exists():
-        raise UserError(
-            f"There is a collaboration at /c/{recipe.collaboration}/ already.",
-            "Choose another short name.",
-        )
+    refuse_taken(recipe.collaboration)
     collaboration = Collaboration.objects.create(
         slug=recipe.collaboration,
         title=one_line(title, 80),
         summary=one_line(summary, 300),
-        text_credit=one_line(text_credit, 300) or _credit_of(recipe),
+        text_credit=one_line(text_credit, 300) or credit_of(recipe),
         organiser=by,
     )
-    Revision.objects.create(
-        collaboration=collaboration,
-        number=1,
-        recipe_json=recipe.canonical(),
-        sha256=recipe.sha256(),
-    )
+    add_revision(collaboration, recipe, number=1)
     detail = {"recipe": recipe.sha256()}
     record(actor=by, action="collaboration.created", subject=collaboration, detail=detail)
     return collaboration
 
 
-def _credit_of(recipe: Recipe) -> str:
+def refuse_taken(slug: str) -> None:
+    """Raises UserError when a collaboration has this address already."""
+    if Collaboration.objects.filter(slug=slug).exists():
+        raise UserError(
+            f"There is a collaboration at /c/{slug}/ already.", "Choose another short name."
+        )
+
+
+def add_revision(collaboration: Collaboration, recipe: Recipe, *, number: int) -> None:
+    Revision.objects.create(
+        collaboration=collaboration,
+        number=number,
+        recipe_json=recipe.canonical(),
+        sha256=recipe.sha256(),
+    )
+
+
+def credit_of(recipe: Recipe) -> str:
+    """Whose texts it names, without repeats."""
     return "; ".join(dict.fromkeys(text.credit for text in recipe.texts if text.credit))[:300]
 
 
@@ -84,20 +93,6 @@ def finish(collaboration: Collaboration, *, by: User | None, reason: str = "") -
 def fail(collaboration: Collaboration, *, reason: str) -> None:
     """The site gives up, for example because the loss is no number any more."""
     _move(collaboration, State.FAILED, action="fail", by=None, reason=reason)
-
-
-@transaction.atomic
-def delete_draft(collaboration: Collaboration, *, by: User) -> None:
-    """Removes what was never opened; the audit row stays. Raises UserError for anything else."""
-    if why := access.refusal(by, "delete", collaboration):
-        raise UserError(why, kind="forbidden")
-    locked = Collaboration.objects.select_for_update().get(pk=collaboration.pk)
-    if locked.state != State.DRAFT:
-        raise UserError(
-            f"{locked.title} is {locked.state}: only drafts can be deleted.", "Finish it instead."
-        )
-    record(actor=by, action="collaboration.deleted", subject=locked)
-    locked.delete()
 
 
 @transaction.atomic

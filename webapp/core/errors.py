@@ -7,7 +7,7 @@ class UserError(Exception):
     """What happened and what it means; `next_step` says what to do.
 
     `kind` is a short word for programs: `unknown`, `used`, `expired`, `forbidden`, `revoked`,
-    `banned`, `update`, `wait`. Empty: the act does not fit the present state.
+    `banned`, `update`, `wait`, `conflict`. Empty: the act does not fit the present state.
     """
 
     def __init__(self, message: str, next_step: str = "", *, kind: str = "") -> None:

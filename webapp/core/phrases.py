@@ -100,6 +100,19 @@ PHRASES = {
     "theme_dark": _("Theme: dark. Switch to the system's."),
     "copied": _("Copied"),
     "seen": _("We see {device}: {activity}."),
+    "launcher_enrolled": _(
+        "{device} has started and is enrolled. It is getting ready; the first start downloads "
+        "about 400 MB."
+    ),
+    "launcher_again": _(
+        "This computer is enrolled already, as {device}, and goes on under that name."
+    ),
+    "launcher_elsewhere": _(
+        "This computer is enrolled already, by another account, and goes on for that one. To lend "
+        "it in your name too, start the launcher with another --home."
+    ),
+    "launcher_expired": _("The code of this launcher has expired. Make a new launcher."),
+    "launcher_gone": _("This launcher was withdrawn. Make a new one."),
     "offline": _("offline"),
     "samples": _("samples"),
     "tokens": _("tokens"),

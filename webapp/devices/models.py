@@ -57,7 +57,10 @@ class DeletedDevice(models.Model):
 
 
 class EnrolmentCode(models.Model):
-    """One-time: exchanged for a device token at the launcher's first start."""
+    """One-time: exchanged for a device token at the launcher's first start.
+
+    `device` without `used_at`: it was started where that device was enrolled already.
+    """
 
     code_hash = models.CharField(max_length=64, unique=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, QuerySet, Sum
+from django.utils import timezone
 
 from trainer.wire import Role
 from webapp.accounts.models import User
@@ -17,6 +18,12 @@ from webapp.devices.models import DeletedDevice, Device, EnrolmentCode, Session
 
 PASSPORT_GRACE = timedelta(minutes=1)  # clocks of peers may be late
 PAGE_SIZE = 25
+NO_SUCH_DEVICE = (
+    "The site knows no such device any more: it, or the account it belonged to, was deleted."
+)
+START_ANEW = (
+    "To lend this computer again, sign in there, press Join and start the new launcher on it."
+)
 
 
 def device_by_token(token: str) -> Device | None:
@@ -28,6 +35,19 @@ def code_row(code: str) -> EnrolmentCode | None:
     """The row of a one-time code, used or not; None: no such code."""
     rows = EnrolmentCode.objects.select_related("collaboration")
     return rows.filter(code_hash=hashed(code)).first()
+
+
+def unused_codes(user: User) -> QuerySet[EnrolmentCode]:
+    """Launchers that may still make a device; newest first."""
+    unused = EnrolmentCode.objects.filter(
+        owner=user, used_at__isnull=True, expires_at__gt=timezone.now()
+    )
+    return unused.select_related("collaboration").order_by("-created_at", "-pk")
+
+
+def my_code(user: User, code_id: int) -> EnrolmentCode | None:
+    """One of one's own, used or not; None: withdrawn, or somebody else's."""
+    return EnrolmentCode.objects.select_related("device").filter(owner=user, pk=code_id).first()
 
 
 def may_manage(user: Any, device: Device) -> bool:

@@ -20,7 +20,7 @@ from webapp.core.push import push_control
 from webapp.core.text import one_line
 from webapp.core.tokens import derived_token, hashed, new_token
 from webapp.devices.models import DeletedDevice, Device, EnrolmentCode, Session
-from webapp.devices.selectors import may_manage
+from webapp.devices.selectors import may_manage, unused_codes
 
 if TYPE_CHECKING:  # collaborations are a layer above
     from webapp.collaborations.models import Collaboration
@@ -42,22 +42,43 @@ def make_code(user: User, *, collaboration: Collaboration, device_name: str, onc
     name = one_line(device_name, NAME_LENGTH)
     if not name:
         raise UserError("The device has no name.", "Type one, such as “lab PC”.")
-    unused = EnrolmentCode.objects.filter(
-        owner=user, used_at__isnull=True, expires_at__gt=timezone.now()
+    code = derived_token("code", user.pk, collaboration.pk, name, once) if once else new_token()
+    row, is_new = EnrolmentCode.objects.get_or_create(
+        code_hash=hashed(code),
+        defaults={"owner": user, "collaboration": collaboration, "device_name": name},
     )
-    if unused.count() >= MAX_UNUSED_CODES:
+    if not is_new:
+        return code
+    if unused_codes(user).count() > MAX_UNUSED_CODES:
         raise UserError(
             f"You have {MAX_UNUSED_CODES} launchers that were never started.",
-            "Start one of them, or wait a day until they expire.",
+            "Start one of them, or withdraw some on My devices.",
         )
-    code = derived_token("code", user.pk, collaboration.pk, name, once) if once else new_token()
-    if EnrolmentCode.objects.filter(code_hash=hashed(code)).exists():
-        return code
-    row = EnrolmentCode.objects.create(
-        code_hash=hashed(code), owner=user, collaboration=collaboration, device_name=name
-    )
     record(actor=user, action="code.made", subject=row)
     return code
+
+
+@transaction.atomic
+def withdraw_code(row: EnrolmentCode, *, by: User) -> None:
+    """Makes a launcher that was never started worthless. Raises UserError."""
+    if row.owner_id != by.pk:
+        raise UserError("This is not your launcher.", kind="forbidden")
+    locked = EnrolmentCode.objects.select_for_update(of=("self",)).filter(pk=row.pk).first()
+    if locked is None:
+        return
+    if locked.used_at is not None:
+        raise UserError(
+            f"The launcher for {locked.device_name} was started meanwhile.",
+            "Revoke the device instead.",
+        )
+    record(actor=by, action="code.withdrawn", subject=locked)
+    locked.delete()
+
+
+def note_second_start(device: Device, *, code: str) -> None:
+    """A launcher with this code was started where `device` is enrolled: its Join page says so."""
+    unused = EnrolmentCode.objects.filter(code_hash=hashed(code), used_at__isnull=True)
+    unused.update(device=device)
 
 
 @transaction.atomic
@@ -86,7 +107,12 @@ def _usable_code(code: str) -> EnrolmentCode:
     rows = EnrolmentCode.objects.select_for_update(of=("self",)).select_related("owner")
     row = rows.filter(code_hash=hashed(code)).first()
     if row is None:
-        raise UserError("The site does not know this launcher's code.", again, kind="unknown")
+        raise UserError(
+            "The site does not know this launcher's code: it was withdrawn, or the account that "
+            "made it was deleted.",
+            again,
+            kind="unknown",
+        )
     if row.used_at is not None:
         raise UserError(
             "This launcher was already used: its code is good for one device.", again, kind="used"

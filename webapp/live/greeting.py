@@ -23,7 +23,7 @@ from webapp.collaborations.control import current_control
 from webapp.collaborations.models import Collaboration
 from webapp.core.errors import UserError
 from webapp.devices.models import Device, Session
-from webapp.devices.selectors import device_by_token
+from webapp.devices.selectors import NO_SUCH_DEVICE, START_ANEW, device_by_token
 from webapp.live import sockets
 from webapp.live.hub import hub
 from webapp.live.services import join
@@ -101,8 +101,8 @@ async def _device(socket: Socket) -> Device:
     if device is None:
         raise Rejected(
             sockets.NOT_LOGGED_IN,
-            "The site does not know this device's token.",
-            NEW_LAUNCHER,
+            NO_SUCH_DEVICE,
+            START_ANEW,
             cause=LeaveCause.REVOKED,
         )
     return device

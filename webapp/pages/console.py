@@ -1,4 +1,5 @@
-"""The organisers' console: what must I decide now? Reading; the acts are in console_acts.py."""
+"""The organisers' console: what must I decide now? Reading; the acts are in console_acts.py,
+the form is in console_draft.py."""
 
 from __future__ import annotations
 
@@ -6,23 +7,21 @@ from collections import Counter
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from webapp.accounts.selectors import people as everybody
-from webapp.artifacts.selectors import texts, tokenizers
 from webapp.audit.selectors import entries
-from webapp.collaborations.forms import CollaborationForm
+from webapp.collaborations.drafts import version_of
 from webapp.collaborations.models import State
 from webapp.collaborations.selectors import visible_collaborations
 from webapp.collaborations.sizes import size_of
 from webapp.collaborations.states import MOVES
 from webapp.collaborations.text_addresses import addresses
-from webapp.core.errors import UserError
 from webapp.devices.selectors import devices_in
 from webapp.live.selectors import snapshot
-from webapp.pages.acts import acting_user, organisers_only
+from webapp.pages.acts import organisers_only
 from webapp.pages.collaboration import find
 from webapp.pages.live_view import sentence
 from webapp.shards.selectors import how_far
@@ -36,20 +35,6 @@ def show(request: HttpRequest) -> HttpResponse:
         now = snapshot(collaboration)
         rows.append((collaboration, now, sentence(now)))
     return render(request, "console.html", {"rows": rows})
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@organisers_only
-def create(request: HttpRequest) -> HttpResponse:
-    form = CollaborationForm(request.POST or None, tokenizers=tokenizers(), texts=texts())
-    if request.method == "POST" and form.is_valid():
-        try:
-            made = form.save(by=acting_user(request))
-        except UserError as error:
-            form.add_error(None, str(error))
-        else:
-            return redirect("pages:manage", made.slug)
-    return render(request, "console_create.html", {"form": form, "sections": form.sections()})
 
 
 @require_safe
@@ -73,6 +58,7 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
             "sentence": sentence(now),
             "devices": devices_in(found),
             "readings": how_far(found, now=timezone.now()),
+            "version": version_of(found),
             "may_open": found.state == State.DRAFT,
             "may_pause": State.PAUSED in after,
             "may_resume": found.state == State.PAUSED,

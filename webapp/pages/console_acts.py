@@ -12,7 +12,8 @@ from django.views.decorators.http import require_POST
 
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
-from webapp.collaborations import services
+from webapp.collaborations import drafts, services
+from webapp.collaborations.drafts import version_of
 from webapp.collaborations.text_addresses import fetch_problem
 from webapp.devices.services import revoke as revoke_device
 from webapp.pages.acts import acting_user, attempt, back, organisers_only
@@ -37,6 +38,11 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
     if act == "finish" and request.POST.get("confirmation", "").strip() != slug:
         refusal = _("Nothing was changed: type %(slug)s to confirm.") % {"slug": slug}
         messages.error(request, refusal)
+        return back("manage", slug)
+    seen = request.POST.get("version", "")
+    if act == "open" and seen and seen != version_of(collaboration):
+        changed = _("It was not opened: the draft was changed after you looked. Look at it again.")
+        messages.error(request, changed)
         return back("manage", slug)
     checks_texts = act == "open" and request.POST.get("anyway") != "on"
     if checks_texts and (problem := fetch_problem(collaboration.recipe)):
@@ -64,7 +70,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
         return back("manage", slug)
     done = _("The draft %(title)s was deleted.") % {"title": collaboration.title}
     by = acting_user(request)
-    if attempt(request, lambda: services.delete_draft(collaboration, by=by), done):
+    if attempt(request, lambda: drafts.delete(collaboration, by=by), done):
         return back("console")
     return back("manage", slug)
 

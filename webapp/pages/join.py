@@ -8,11 +8,13 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core import signing
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from webapp.collaborations import access
 from webapp.core.checks import PUBLIC, how_to_widen, reach
@@ -20,7 +22,7 @@ from webapp.core.errors import UserError
 from webapp.core.text import one_line
 from webapp.core.tokens import new_token
 from webapp.devices.models import CODE_LIFETIME
-from webapp.devices.selectors import my_devices
+from webapp.devices.selectors import code_row, my_code
 from webapp.devices.services import NAME_LENGTH, make_code
 from webapp.launcher.builder import PYZ, personal_pyz
 from webapp.launcher.scripts import STARTERS, WINDOWS, archive, shell_command
@@ -61,9 +63,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
     user = acting_user(request)
     name = one_line(request.POST.get("device_name", ""), NAME_LENGTH)
-    known = [str(pk) for pk in my_devices(user).values_list("pk", flat=True)]
     once = request.POST.get("once", "")
     code = make_code(user, collaboration=collaboration, device_name=name, once=once)
+    row = code_row(code)
+    assert row is not None, "it was made just now"
     config = {
         "site": settings.SITE_URL,
         "code": code,
@@ -73,8 +76,31 @@ def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
     return {
         "command": shell_command(settings.SITE_URL, code),
         "ticket": signing.dumps(config, salt=SALT, compress=True),
-        "arrival": {"known": known, "collaboration": collaboration.slug, "name": name},
+        "arrival": {
+            "url": reverse("pages:arrival", args=[row.pk]),
+            "collaboration": collaboration.slug,
+            "name": name,
+        },
     }
+
+
+@never_cache
+@login_required
+@require_safe
+def arrival(request: HttpRequest, code_id: int) -> HttpResponse:
+    """How far one's launcher has come: JSON of its state, and the device it runs as."""
+    user = acting_user(request)
+    row = my_code(user, code_id)
+    if row is None:
+        raise Http404("This launcher was withdrawn.")
+    device = row.device
+    if device is None:
+        state = "expired" if row.expires_at <= timezone.now() else "waiting"
+        return JsonResponse({"state": state})
+    if device.owner_id != user.pk:
+        return JsonResponse({"state": "elsewhere"})
+    state = "enrolled" if row.used_at else "again"
+    return JsonResponse({"state": state, "device": str(device.pk), "name": device.name})
 
 
 @never_cache

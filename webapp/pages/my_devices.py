@@ -19,8 +19,9 @@ from webapp.pages.acts import acting_user, attempt, back
 @require_safe
 @login_required
 def show(request: HttpRequest) -> HttpResponse:
-    devices = selectors.my_devices(acting_user(request))
-    return render(request, "my_devices.html", {"devices": devices})
+    user = acting_user(request)
+    shown = {"devices": selectors.my_devices(user), "launchers": selectors.unused_codes(user)}
+    return render(request, "my_devices.html", shown)
 
 
 @require_POST
@@ -31,6 +32,19 @@ def revoke(request: HttpRequest, device_id: UUID) -> HttpResponse:
     reason = _("Revoked by its owner")
     by = acting_user(request)
     attempt(request, lambda: services.revoke(device, by=by, reason=reason), done)
+    return back("my_devices")
+
+
+@require_POST
+@login_required
+def withdraw(request: HttpRequest, code_id: int) -> HttpResponse:
+    """Makes one of one's launchers worthless before it is started."""
+    by = acting_user(request)
+    row = selectors.my_code(by, code_id)
+    if row is None:
+        raise Http404("There is no such launcher of yours.")
+    done = _("The launcher for %(device)s was withdrawn.") % {"device": row.device_name}
+    attempt(request, lambda: services.withdraw_code(row, by=by), done)
     return back("my_devices")
 
 

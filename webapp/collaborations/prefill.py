@@ -1,0 +1,56 @@
+"""A recipe as the values of the organiser's form: the way back from `forms.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from trainer.recipe import Recipe
+from webapp.collaborations.models import Collaboration
+from webapp.collaborations.sizes import size_of
+
+
+def initial_of(collaboration: Collaboration) -> dict[str, Any]:
+    """{name of a field: value}. What the recipe does not say keeps the form's default."""
+    recipe = collaboration.recipe
+    addresses = [text.url for text in recipe.texts if text.kind == "http"]
+    values: dict[str, Any] = {
+        "title": collaboration.title,
+        "slug": collaboration.slug,
+        "summary": collaboration.summary,
+        "tokenizer": recipe.tokenizer.file.sha256,
+        "texts": [text.file.sha256 for text in recipe.texts if text.file],
+        "text_url": addresses[0] if addresses else "",
+        "held_out": recipe.held_out.file.sha256 if recipe.held_out and recipe.held_out.file else "",
+        "sequence_length": recipe.sequence_length,
+        "micro_batch": recipe.micro_batch,
+        "seed": recipe.seed,
+        "is_large": size_of(recipe).is_too_large,
+    }
+    for of in ("family", "strategy"):
+        choice = getattr(recipe, of)
+        values[of] = choice.name
+        values |= {f"{of}__{choice.name}__{name}": value for name, value in choice.params.items()}
+    for part in ("optimizer", "round", "finish"):
+        given = getattr(recipe, part).model_dump()
+        values |= {f"{part}__{name}": value for name, value in given.items()}
+    return values
+
+
+def left_out(recipe: Recipe, on_site: Collection[str]) -> list[str]:
+    """What the form cannot show of a recipe, in words. `on_site`: hashes of the site's files."""
+    addresses = [text.url for text in recipe.texts if text.kind == "http"]
+    named = [("the tokenizer", recipe.tokenizer.file)]
+    named += [("the text", text.file) for text in recipe.texts if text.file]
+    words = [f"the text at {url}" for url in addresses[1:]]
+    words += [f"the text {text.path} of each device" for text in recipe.texts if text.path]
+    if held_out := recipe.held_out:
+        if held_out.file:
+            named.append(("the held-out text", held_out.file))
+        else:
+            words.append(f"the held-out text {held_out.url or held_out.path}")
+    return words + [
+        f"{what} {file.filename}, which the site does not have any more"
+        for what, file in named
+        if file.sha256 not in on_site
+    ]
