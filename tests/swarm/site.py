@@ -159,6 +159,19 @@ class Site:
         finally:
             connection.close()
 
+    def sessions_of(self, device: str) -> list[tuple[Any, ...]]:
+        """Cause and reason of the end, and how many receipts were accepted; the oldest first."""
+        return self.rows(
+            "select s.end_cause, s.end_reason, count(r.id) from devices_session s "
+            "join devices_device d on d.id = s.device_id "
+            "left join credit_receipt r on r.session_id = s.id and r.accepted "
+            f"where d.name = '{device}' group by s.id order by s.started_at"
+        )
+
+    def has_credit_again(self, device: str) -> bool:
+        """In its second session."""
+        return [row[2] > 0 for row in self.sessions_of(device)][1:2] == [True]
+
     def last_round(self) -> int:
         """The highest round that the coordinator saw done; -1 before the first."""
         found = self.rows("select max(round) from live_roundrecord where from_coordinator")

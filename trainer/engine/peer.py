@@ -19,6 +19,7 @@ from trainer.engine.sizing import FILENAME, Sizer
 from trainer.engine.status import Status
 from trainer.families.base import Batch
 from trainer.swarm import clock, leftovers
+from trainer.swarm.orphans import ProcessEnded
 from trainer.swarm.peer import SwarmPeer, Unreachable
 from trainer.text.tokenizer import Tokenizer
 from trainer.wire import Activity, LeaveCause, Role, Wish
@@ -38,6 +39,7 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
     """
     multiprocessing.set_start_method("fork", force=True)
     torch.set_num_threads(job.num_threads)
+    leftovers.reap()
     leftovers.sweep()
     clock.follow_site(job.clock_offset_s)
     job.folder.mkdir(parents=True, exist_ok=True)
@@ -45,6 +47,10 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
     status.start()
     try:
         return _take_part(job, outbox, wishes, status)
+    except ProcessEnded as ended:
+        log.warning("The engine stopped: %s", ended)
+        status.set(Activity.LEAVING, str(ended))
+        raise
     except Exception as error:
         log.exception("The engine stopped")
         status.set(Activity.LEAVING, f"the engine stopped: {error}")

@@ -58,8 +58,8 @@ class SimulatedPeer:
     def addresses(self) -> tuple[str, ...]:
         return (f"simulated/{self.peer_id}",)
 
-    def refresh_passport(self) -> None:
-        """There is no site."""
+    def tend(self) -> None:
+        """There is no site, and no process but this one."""
 
     def problem(self) -> str:
         """Everybody may take part."""

@@ -19,12 +19,14 @@ from trainer.swarm.averager import RoundAverager
 from trainer.swarm.door import Door
 from trainer.swarm.judgement import Limits
 from trainer.swarm.notices import Notices
+from trainer.swarm.processes import Processes
 from trainer.swarm.progress import Standing
 from trainer.swarm.revoked import FILENAME, Revoked
 from trainer.swarm.tracker import Tracker
 
 PASSPORT_EVERY_S = 15.0
 DRAIN_S = 4.0
+NETWORK, AVERAGING = "network", "averaging"
 log = logging.getLogger(__name__)
 
 
@@ -58,12 +60,14 @@ class SwarmPeer:
             folder / "passport.json", self._revoked, authority, recipe.collaboration
         )
         self._next_passport = 0.0
-        self.refresh_passport()
+        self._refresh_passport()
         self.bootstrap = tuple(bootstrap)
         self.coordinators = frozenset(address.rpartition("/p2p/")[2] for address in bootstrap)
         if is_coordinator:
             self.coordinators = frozenset([self.peer_id])
         self.dht = self._join(listen_address, announce_host)
+        self._processes = Processes()
+        self._processes.add(NETWORK, self.dht)
         self._notices = Notices(
             self.dht,
             self._revoked,
@@ -130,6 +134,7 @@ class SwarmPeer:
             door=Door(self._admission),
             state_source=state_source,
         )
+        self._processes.add(AVERAGING, self.averager)
         return self.averager
 
     def share_state(self, round_number: int) -> None:
@@ -143,8 +148,13 @@ class SwarmPeer:
         plain = [a for a in found if "/tcp/" in a and "/ws" not in a and "p2p-circuit" not in a]
         return tuple((plain or found)[:16])
 
-    def refresh_passport(self) -> None:
-        """Cheap: call it often. A site that is down leaves the passport we have."""
+    def tend(self) -> None:
+        """Cheap: call it often. Raises ProcessEnded when a process of ours is gone."""
+        self._processes.check()
+        self._refresh_passport()
+
+    def _refresh_passport(self) -> None:
+        """A site that is down leaves the passport we have."""
         if time.monotonic() < self._next_passport:
             return
         self._next_passport = time.monotonic() + PASSPORT_EVERY_S
@@ -159,16 +169,24 @@ class SwarmPeer:
         return "" if holder.peer_id == self.peer_id else "this passport is another peer's"
 
     def close(self) -> None:
-        """Leaves: record first, then the averager once it has served its group, then the DHT."""
+        """Leaves: record first, then the averager once it has served its group, then the DHT.
+
+        Nothing of its processes is left then, whatever became of them.
+        """
+        is_connected = self._processes.lost != NETWORK
+        if is_connected:
+            self._processes.rest()
         self._notices.stop()
         if self.tracker is not None:
-            self.tracker.stop()
-        if self.averager is not None and self.averager.is_alive():
+            self.tracker.stop(says_goodbye=is_connected)
+        if is_connected and self.averager is not None and self.averager.is_alive():
             if not self._client_mode:
                 self.averager.allow_state_sharing = False
             self.averager.drain(DRAIN_S)
             self.averager.shutdown()
-        self.dht.shutdown()
+        if is_connected:
+            self.dht.shutdown()
+        self._processes.close()
 
 
 def _announced(listen_address: str, host: str) -> list[str] | None:
