@@ -27,6 +27,19 @@ demo = Collaboration.objects.get(slug="demo")
 print("code:", make_code(user, collaboration=demo, device_name="{name}"))
 """
 
+REVOKE = """
+from datetime import timedelta
+from django.utils import timezone
+from webapp.accounts.models import User
+from webapp.devices.models import Device
+from webapp.devices.services import revoke
+owner = User.objects.create_user("lena@example.org", name="lena")
+soon = timezone.now() + timedelta(hours=1)
+stolen = Device.objects.create(owner=owner, name="stolen", passport_expires_at=soon)
+revoke(stolen, by=owner)
+print("revoked:", stolen.pk.hex)
+"""
+
 
 class Site:
     def __init__(self, folder: Path) -> None:
@@ -107,9 +120,15 @@ class Site:
 
     def leaking_agent(self, name: str) -> subprocess.Popen[bytes]:
         """A volunteer's agent whose averaging process leaks (`tests.swarm.leaking`)."""
-        code, home = self._make_code(name)
-        enrolled(home, self.url, {"code": code}, lambda: True)
-        words = ["-m", "tests.swarm.leaking", "run", "--site", self.url, "--home", str(home)]
+        return self.agent_at(self.url, name, "tests.swarm.leaking")
+
+    def agent_at(self, url: str, name: str, program: str = "trainer") -> subprocess.Popen[bytes]:
+        """A volunteer's agent that knows this site by `url`; also again."""
+        home = self.folder / name
+        if not home.exists():
+            code, _ = self._make_code(name)
+            enrolled(home, url, {"code": code}, lambda: True)
+        words = ["-m", program, "run", "--site", url, "--home", str(home)]
         env = self.env | {"PYTHONPATH": str(ROOT)}
         return self._start([*words, "--collaboration", "demo"], home, env)
 

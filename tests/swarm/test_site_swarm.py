@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from contextlib import closing
 
 import psutil
 import pytest
 
 from tests.swarm.parts import parts_of, shared_memory_of, sockets_of
-from tests.swarm.site import Site, is_running
+from tests.swarm.site import REVOKE, Site, is_running
+from tests.swarm.slow_link import FIRST_BYTES, SlowLink
 from tests.swarm.swarm import wait_for
 
 pytestmark = pytest.mark.swarm
@@ -151,20 +153,6 @@ def site_processes(pid):
     return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
 
 
-REVOKE = """
-from datetime import timedelta
-from django.utils import timezone
-from webapp.accounts.models import User
-from webapp.devices.models import Device
-from webapp.devices.services import revoke
-owner = User.objects.create_user("lena@example.org", name="lena")
-soon = timezone.now() + timedelta(hours=1)
-stolen = Device.objects.create(owner=owner, name="stolen", passport_expires_at=soon)
-revoke(stolen, by=owner)
-print("revoked:", stolen.pk.hex)
-"""
-
-
 def test_a_device_that_is_revoked_on_the_site_is_known_to_every_peer_within_a_minute(site):
     said = site.manage("shell", "-v", "0", "-c", REVOKE)
     device = said.split("revoked:", 1)[1].split()[0]
@@ -175,6 +163,25 @@ def test_a_device_that_is_revoked_on_the_site_is_known_to_every_peer_within_a_mi
 
     wait_for("word to coordinator and volunteer", lambda: len(peers_that_know()) >= 2)
     assert site.data / "coordinators" / "demo" in peers_that_know()
+
+
+def test_a_stop_while_a_checkpoint_comes_slowly_keeps_what_came(site):
+    wait_for("checkpoint", lambda: site.rows("select 1 from artifacts_checkpoint"))
+    folder = site.folder / "paul"
+    with closing(SlowLink(site.port)) as link:
+        agent = site.agent_at(link.url, "paul")
+        (part,) = wait_for("a part", lambda: list(folder.rglob("checkpoints/*/*.part")))
+        wait_for("more of it", lambda: part.stat().st_size > FIRST_BYTES)
+        os.killpg(agent.pid, signal.SIGINT)
+        assert agent.wait(40) == 0
+        assert site.sessions_of("paul") == [("stopped", "It was stopped on this machine.", 0)]
+        assert "Traceback" not in site.said("paul")
+        size, link.is_slow = part.stat().st_size, False
+        agent = site.agent_at(link.url, "paul")
+        wait_for("credit", lambda: site.has_credit_again("paul"))
+        assert f"Range: bytes={size}-" in link.asked[1]
+        agent.send_signal(signal.SIGTERM)
+        assert agent.wait(40) == 0
 
 
 PARTS = ["uvicorn", "celery", "valkey-server", "manage.py coordinator", "trainer coordinate"]

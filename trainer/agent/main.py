@@ -116,7 +116,7 @@ class Session:
             preparation.check_shared_memory(grant.recipe)
             job = preparation.make_job(grant, passport, offset_s, self._api)
             if self._seat.role is not Role.COORDINATOR:
-                finding = doctor.check_swarm(grant.bootstrap)
+                finding = self._persist(lambda: doctor.check_swarm(grant.bootstrap))
                 if finding.state is not doctor.State.GOOD:
                     self._view.say(str(finding))
             words = "loading what trains"

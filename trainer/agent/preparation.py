@@ -20,7 +20,7 @@ from trainer.grant import Checkpoint, JoinGrant
 from trainer.launcher import web
 from trainer.launcher.place import make_folder
 from trainer.recipe import Recipe
-from trainer.wire import Activity, LeaveCause, Progress, Role
+from trainer.wire import Activity, LeaveCause, Progress, Role, Wish
 
 Persist = Callable[[Callable[[], Any]], Any]  # the act's result, however long the site is away
 log = logging.getLogger(__name__)
@@ -83,5 +83,8 @@ class Preparation:
         return path
 
     def _downloading(self, name: str, done: int, total: int) -> None:
+        """Raises Stopped when it is no longer wanted; what came is kept."""
+        if self._wishes.current().wish is Wish.STOP:
+            raise Stopped
         reason = f"downloading {name}: {done / max(total, 1):.0%} of {total:,} bytes"
         self._outbox.progress(Progress(round=0, activity=Activity.CATCHING_UP, reason=reason))

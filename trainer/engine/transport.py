@@ -44,7 +44,9 @@ class Averager(Protocol):
         self, offer: Sequence[Tensor], note: Note, others: Collection[str], watch: Watch
     ) -> tuple[Verdict, list[Tensor]]: ...
 
-    def fetch_state(self, at_least: int, timeout_s: float) -> tuple[int, list[Tensor]] | None: ...
+    def fetch_state(
+        self, at_least: int, timeout_s: float, is_wanted: Callable[[], bool]
+    ) -> tuple[int, list[Tensor]] | None: ...
 
 
 class Peer(Protocol):

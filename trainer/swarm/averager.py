@@ -35,6 +35,7 @@ from trainer.swarm.conclusion import (
 )
 from trainer.swarm.door import Door, GuardedCalls
 from trainer.swarm.download import StateDownload
+from trainer.swarm.farewell import Farewell
 from trainer.swarm.judgement import Limits, judge
 from trainer.swarm.linger import until_closed
 from trainer.swarm.orphans import ProcessEnded
@@ -49,7 +50,7 @@ SPARE_S = 2.0
 Watch = Callable[[Activity], bool]
 
 
-class RoundAverager(GuardedCalls, StateDownload, LinkProbe, DecentralizedAverager):
+class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, DecentralizedAverager):
     """Averages tensors of fixed shapes among the peers that are in the same round."""
 
     def __init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 
 import torch
@@ -26,6 +27,7 @@ from trainer.swarm.tracker import Tracker
 
 PASSPORT_EVERY_S = 15.0
 DRAIN_S = 4.0
+LOOK_EVERY_S = 0.25
 NETWORK, AVERAGING = "network", "averaging"
 log = logging.getLogger(__name__)
 
@@ -35,7 +37,7 @@ class Unreachable(ConnectionError):
 
 
 class SwarmPeer:
-    """Raises Unreachable when none of `bootstrap` answers."""
+    """Raises Unreachable when none of `bootstrap` answers, or as soon as it is not `is_wanted`."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class SwarmPeer:
         announce_host: str,
         is_coordinator: bool,
         revocations: Callable[[], RevocationList | None],
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._recipe, self._passport = recipe, passport
         self._client_mode = client_mode
@@ -65,9 +68,8 @@ class SwarmPeer:
         self.coordinators = frozenset(address.rpartition("/p2p/")[2] for address in bootstrap)
         if is_coordinator:
             self.coordinators = frozenset([self.peer_id])
-        self.dht = self._join(listen_address, announce_host)
         self._processes = Processes()
-        self._processes.add(NETWORK, self.dht)
+        self.dht = self._join(listen_address, announce_host, is_wanted)
         self._notices = Notices(
             self.dht,
             self._revoked,
@@ -80,13 +82,13 @@ class SwarmPeer:
         self.tracker: Tracker | None = None
         self.averager: RoundAverager | None = None
 
-    def _join(self, listen_address: str, announce_host: str) -> DHT:
+    def _join(self, listen_address: str, announce_host: str, is_wanted: Callable[[], bool]) -> DHT:
         key = gate.as_hivemind_key(self.identity)
         empty_streams.install()
         try:
             with orphans.children_end_with_us():
-                return DHT(
-                    start=True,
+                dht = DHT(
+                    start=False,
                     initial_peers=list(self.bootstrap),
                     client_mode=self._client_mode,
                     host_maddrs=[listen_address],
@@ -99,10 +101,29 @@ class SwarmPeer:
                     startup_timeout=60,
                     shutdown_timeout=6,
                 )
+                dht.start()
+            self._processes.add(NETWORK, dht)
+            self._until_ready(dht, is_wanted)
+            return dht
         except Exception as error:
+            self._processes.close()
             place = ", ".join(self.bootstrap)[:150]
             why = f" ({problem})" if (problem := self.problem()) else ""
             raise Unreachable(f"the swarm does not answer at {place}{why}") from error
+
+    def _until_ready(self, dht: DHT, is_wanted: Callable[[], bool]) -> None:
+        """Raises what the network's process has met, or TimeoutError when it is not wanted."""
+        while True:
+            is_last_look = not dht.is_alive() or not is_wanted()
+            self._processes.survey()
+            try:
+                dht.wait_until_ready(LOOK_EVERY_S)
+                break
+            except FutureTimeout:
+                if is_last_look:
+                    raise
+        self._processes.survey()
+        self._processes.watch()
 
     def track(self, standing: Callable[[], Standing]) -> Tracker:
         self.tracker = Tracker(
@@ -135,6 +156,7 @@ class SwarmPeer:
             state_source=state_source,
         )
         self._processes.add(AVERAGING, self.averager)
+        self._processes.survey()
         return self.averager
 
     def share_state(self, round_number: int) -> None:

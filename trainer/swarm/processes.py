@@ -24,27 +24,34 @@ log = logging.getLogger(__name__)
 
 
 class Processes:
-    """Looks after them on a thread of its own, until `close`."""
+    """Looks after them on a thread of its own, from `watch` until `close`."""
 
     def __init__(self) -> None:
         self._started: list[tuple[str, BaseProcess]] = []
-        self._daemons: list[tuple[str, psutil.Process]] = []  # that these started
+        self._daemons: dict[psutil.Process, str] = {}  # started by one of that name
         self._sockets: set[Path] = set()
         self._words = ""
         self.lost = ""  # by its own death, or that of a daemon that it started
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="processes", daemon=True)
+
+    def watch(self) -> None:
+        """From now on none of them may end."""
         self._thread.start()
 
     def add(self, name: str, process: BaseProcess) -> None:
-        """A process that is up, with those that it started in turn."""
-        with suppress(psutil.NoSuchProcess):  # the next look tells
-            one = psutil.Process(process.pid)
-            daemons = one.children()
-            self._daemons += [(name, daemon) for daemon in daemons]
-            for found in (one, *daemons):
-                self._sockets |= _sockets_of(found)
+        """One that was started; when it is up, `survey` it."""
         self._started.append((name, process))
+
+    def survey(self) -> None:
+        """Finds what belongs to them: the daemons that they started, and control sockets."""
+        for name, process in self._started:
+            with suppress(psutil.NoSuchProcess):  # the next look tells
+                one = psutil.Process(process.pid)
+                self._daemons |= dict.fromkeys(one.children(), name)
+                self._sockets |= _sockets_of(one)
+        for daemon in self._daemons:
+            self._sockets |= _sockets_of(daemon)
 
     def check(self) -> None:
         """Raises ProcessEnded when one of them is gone."""
@@ -58,7 +65,8 @@ class Processes:
     def close(self) -> None:
         """Ends whatever is still there of them, at once, and removes its sockets."""
         self.rest()
-        left = [one for _, one in self._daemons if _lives(one)]
+        self.survey()
+        left = [one for one in self._daemons if _lives(one)]
         for _, process in self._started:
             if process.is_alive():
                 process.kill()
@@ -83,7 +91,7 @@ class Processes:
                 self._words = how_it_ended(f"its {name} process", process.exitcode)
                 self.lost = name
                 return
-        for name, daemon in list(self._daemons):
+        for daemon, name in list(self._daemons.items()):
             if not _lives(daemon):
                 self._words = how_it_ended(f"its {name} process's daemon")
                 self.lost = name
