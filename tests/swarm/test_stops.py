@@ -58,9 +58,10 @@ def test_while_it_joins_a_swarm_that_does_not_answer(swarm: Swarm):
     with socket.create_server(("127.0.0.1", swarm.port)) as silent:
         swarm.prepare("coordinator", role="coordinator")
         member = start(swarm)
-        silent.accept()
-        wait_for("its network", lambda: sockets_of(member.process.pid))
-        assert_it_stops(member, press_ctrl_c)
+        held, _ = silent.accept()
+        with held:  # and never says a word
+            wait_for("its network", lambda: sockets_of(member.process.pid))
+            assert_it_stops(member, press_ctrl_c)
 
 
 def test_while_it_takes_the_state_from_a_slow_peer(swarm: Swarm):
