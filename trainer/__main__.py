@@ -117,9 +117,16 @@ def _session(seat: Seat, view: View, *, modest: bool) -> int:
 
 
 def _start_again(words: list[str]) -> None:
-    """This process becomes a new agent, so that all its memory goes back to the system."""
+    """This process becomes a new agent, so that all its memory goes back to the system.
+
+    It takes no open file along: torch keeps shared memory as long as a socket of its is open.
+    """
     old = sys.orig_argv[1:]
     words = [*old, *(word for word in words if word not in old)]
+    for path in Path("/dev/fd").iterdir():
+        if int(path.name) > sys.stderr.fileno():
+            with suppress(OSError):  # the one that listed them
+                os.set_inheritable(int(path.name), False)
     os.execv(sys.executable, [sys.executable, *words])  # noqa: S606
 
 

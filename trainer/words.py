@@ -38,7 +38,7 @@ class LeaveCause(StrEnum):
     BANNED = "banned"
     REVOKED = "revoked"
     FAILED = "failed"
-    RESTARTING = "restarting"  # its memory had grown too much; it is back at once
+    RESTARTING = "restarting"  # its memory grew too much, or a process of it died; it is back soon
     LOST = "lost"  # written by the site only
     REPLACED = "replaced"  # written by the site only: the device started again
 

@@ -1,10 +1,12 @@
-"""A peer that has a state and gives it: `python -m tests.swarm.donor FOLDER ROUND [dies]`.
+"""A peer that has a state and gives it: `python -m tests.swarm.donor FOLDER ROUND [dies|dawdles]`.
 
-One that `dies` is killed as `kill -9` does it when a part of its state is on the way.
+One that `dies` is killed as `kill -9` does it when a part of its state is on the way; one that
+`dawdles` makes a file `giving` then, and gives a message a second.
 """
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import signal
@@ -39,6 +41,16 @@ async def give_a_part(
         time.sleep(60)  # this process dies with the main one
 
 
+async def give_slowly(
+    self: RoundAverager, request: averaging_pb2.DownloadRequest, context: P2PContext
+) -> AsyncIterator[averaging_pb2.DownloadData]:
+    async for message in give_all(self, request, context):
+        yield message
+        if message.tensor_part.dtype:
+            (Path(sys.argv[1]) / "giving").touch()
+        await asyncio.sleep(1)
+
+
 def main(folder: Path, round_number: int) -> None:
     multiprocessing.set_start_method("fork", force=True)
     job = job_in(folder)
@@ -60,4 +72,6 @@ def main(folder: Path, round_number: int) -> None:
 if __name__ == "__main__":
     if "dies" in sys.argv:
         RoundAverager.rpc_download_state = give_a_part  # type: ignore[method-assign]
+    elif "dawdles" in sys.argv:
+        RoundAverager.rpc_download_state = give_slowly  # type: ignore[method-assign]
     main(Path(sys.argv[1]), int(sys.argv[2]))

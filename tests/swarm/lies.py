@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import threading
 import time
-from typing import Any
+from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
 
 import numpy as np
 import torch
+from hivemind.p2p import P2PContext
+from hivemind.proto import averaging_pb2
 
 from trainer.engine.ending import Ending
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.swarm import averager
+from trainer.swarm.averager import RoundAverager
 from trainer.swarm.codec import Codec
 
 
@@ -85,6 +89,20 @@ def slow_down(seconds: float) -> None:
     Learner.learn = learn
 
 
+def drag(seconds: float) -> None:
+    """No lie: so long passes before each average that others get from it, as over a slow link."""
+    honest = RoundAverager.rpc_aggregate_part
+
+    async def rpc_aggregate_part(
+        self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.AveragingData]:
+        async for message in honest(self, stream, context):
+            await asyncio.sleep(seconds)
+            yield message
+
+    RoundAverager.rpc_aggregate_part = rpc_aggregate_part
+
+
 WAYS = {
     "nan": send_nan,
     "note": change_note,
@@ -92,4 +110,5 @@ WAYS = {
     "poison": poison,
     "clock": set_clock,
     "slow": slow_down,
+    "drag": drag,
 }

@@ -17,6 +17,7 @@ from trainer.engine.job import Job
 from trainer.engine.peer import take_part
 from trainer.passport import Passport, RevocationList
 from trainer.recipe import Recipe
+from trainer.swarm.orphans import ProcessEnded
 from trainer.wire import Body, Control, Progress, Role, Wish
 
 
@@ -86,7 +87,10 @@ def main(folder: Path) -> None:
     lies.tell(json.loads((folder / "job.json").read_text()).get("lies", {}))
     job = job_in(folder)
     outbox = FileOutbox(folder / "said.jsonl")
-    outbox.left(take_part(job, outbox, FileWishes(folder / "wish.json")).value)
+    try:
+        outbox.left(take_part(job, outbox, FileWishes(folder / "wish.json")).value)
+    except ProcessEnded as ended:
+        outbox.left(f"restarting: {ended}")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,19 @@ demo = Collaboration.objects.get(slug="demo")
 print("code:", make_code(user, collaboration=demo, device_name="{name}"))
 """
 
+REVOKE = """
+from datetime import timedelta
+from django.utils import timezone
+from webapp.accounts.models import User
+from webapp.devices.models import Device
+from webapp.devices.services import revoke
+owner = User.objects.create_user("lena@example.org", name="lena")
+soon = timezone.now() + timedelta(hours=1)
+stolen = Device.objects.create(owner=owner, name="stolen", passport_expires_at=soon)
+revoke(stolen, by=owner)
+print("revoked:", stolen.pk.hex)
+"""
+
 
 class Site:
     def __init__(self, folder: Path) -> None:
@@ -108,9 +121,15 @@ class Site:
 
     def leaking_agent(self, name: str) -> subprocess.Popen[bytes]:
         """A volunteer's agent whose averaging process leaks (`tests.swarm.leaking`)."""
-        code, home = self._make_code(name)
-        enrolled(home, self.url, {"code": code}, lambda: True)
-        words = ["-m", "tests.swarm.leaking", "run", "--site", self.url, "--home", str(home)]
+        return self.agent_at(self.url, name, "tests.swarm.leaking")
+
+    def agent_at(self, url: str, name: str, program: str = "trainer") -> subprocess.Popen[bytes]:
+        """A volunteer's agent that knows this site by `url`; also again."""
+        home = self.folder / name
+        if not home.exists():
+            code, _ = self._make_code(name)
+            enrolled(home, url, {"code": code}, lambda: True)
+        words = ["-m", program, "run", "--site", url, "--home", str(home)]
         env = self.env | {"PYTHONPATH": str(ROOT)}
         return self._start([*words, "--collaboration", "demo"], home, env)
 
@@ -159,6 +178,19 @@ class Site:
             return connection.execute(sql).fetchall()
         finally:
             connection.close()
+
+    def sessions_of(self, device: str) -> list[tuple[Any, ...]]:
+        """Cause and reason of the end, and how many receipts were accepted; the oldest first."""
+        return self.rows(
+            "select s.end_cause, s.end_reason, count(r.id) from devices_session s "
+            "join devices_device d on d.id = s.device_id "
+            "left join credit_receipt r on r.session_id = s.id and r.accepted "
+            f"where d.name = '{device}' group by s.id order by s.started_at"
+        )
+
+    def has_credit_again(self, device: str) -> bool:
+        """In its second session."""
+        return [row[2] > 0 for row in self.sessions_of(device)][1:2] == [True]
 
     def last_round(self) -> int:
         """The highest round that the coordinator saw done; -1 before the first."""

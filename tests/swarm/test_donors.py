@@ -58,7 +58,7 @@ def known_donors(group: Group) -> set[int]:
 
 def fetch(group: Group, number: int) -> float | None:
     """What the state says that member `number` got."""
-    found = group.averagers[number].fetch_state(ROUND, timeout_s=120)
+    found = group.averagers[number].fetch_state(ROUND, 120, lambda: True)
     return None if found is None else float(found[1][0][0])
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from contextlib import closing
 
+import psutil
 import pytest
 
-from tests.swarm.site import Site, is_running
+from tests.swarm.parts import parts_of, shared_memory_of, sockets_of
+from tests.swarm.site import REVOKE, Site, is_running
+from tests.swarm.slow_link import FIRST_BYTES, SlowLink
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.swarm
@@ -55,19 +59,8 @@ def test_the_demo_volunteer_trains_and_is_credited(site):
 
 def test_a_peer_whose_averaging_leaks_starts_again_by_itself_and_goes_on(site):
     agent = site.leaking_agent("lea")
-
-    def sessions():
-        return site.rows(
-            "select s.end_cause, s.end_reason, count(r.id) from devices_session s "
-            "join devices_device d on d.id = s.device_id "
-            "left join credit_receipt r on r.session_id = s.id and r.accepted "
-            "where d.name = 'lea' group by s.id order by s.started_at"
-        )
-
-    wait_for(
-        "credit of a second session", lambda: [row[2] > 0 for row in sessions()][1:2] == [True]
-    )
-    cause, reason, credited = sessions()[0]
+    wait_for("credit of a second session", lambda: site.has_credit_again("lea"))
+    cause, reason, credited = site.sessions_of("lea")[0]
     assert cause == "restarting" and credited > 0
     assert reason.startswith("its memory grew from") and reason.endswith("it starts again")
     told = [event["text"] for event in site.get("collaborations/demo/events")]
@@ -75,6 +68,29 @@ def test_a_peer_whose_averaging_leaks_starts_again_by_itself_and_goes_on(site):
     assert "Traceback" not in site.said("lea")
     agent.send_signal(signal.SIGTERM)  # the same process, and it still heeds signals
     assert agent.wait(40) == 0
+
+
+def test_an_agent_whose_averaging_process_is_killed_is_back_in_the_rounds_by_itself(site):
+    agent = site.agent("nora")
+    wait_for("credit", lambda: [row[2] > 0 for row in site.sessions_of("nora")] == [True])
+    before = psutil.Process(agent.pid).children(recursive=True)
+    files = [*sockets_of(agent.pid), *shared_memory_of(agent.pid)]
+    parts_of(agent.pid)["averaging"].kill()
+    wait_for("credit of a second session", lambda: site.has_credit_again("nora"))
+    cause, reason, _ = site.sessions_of("nora")[0]
+    assert cause == "restarting"
+    assert reason == (
+        "its averaging process was killed (SIGKILL, as when memory runs out); it starts again"
+    )
+    assert not any(map(is_running, before))
+    assert not [path for path in files if path.exists()]
+    after = psutil.Process(agent.pid).children(recursive=True)
+    assert len(after) == len(before)
+    assert not [one for one in after if one.status() == psutil.STATUS_ZOMBIE]
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(40) == 0
+    assert site.sessions_of("nora")[1][0] == "stopped"
+    assert "Traceback" not in site.said("nora")
 
 
 def test_the_password_of_the_organiser_is_printed_once_and_kept_nowhere(site):
@@ -134,23 +150,7 @@ def witnessed_members(site):
 
 
 def site_processes(pid):
-    import psutil
-
     return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-
-
-REVOKE = """
-from datetime import timedelta
-from django.utils import timezone
-from webapp.accounts.models import User
-from webapp.devices.models import Device
-from webapp.devices.services import revoke
-owner = User.objects.create_user("lena@example.org", name="lena")
-soon = timezone.now() + timedelta(hours=1)
-stolen = Device.objects.create(owner=owner, name="stolen", passport_expires_at=soon)
-revoke(stolen, by=owner)
-print("revoked:", stolen.pk.hex)
-"""
 
 
 def test_a_device_that_is_revoked_on_the_site_is_known_to_every_peer_within_a_minute(site):
@@ -163,6 +163,25 @@ def test_a_device_that_is_revoked_on_the_site_is_known_to_every_peer_within_a_mi
 
     wait_for("word to coordinator and volunteer", lambda: len(peers_that_know()) >= 2)
     assert site.data / "coordinators" / "demo" in peers_that_know()
+
+
+def test_a_stop_while_a_checkpoint_comes_slowly_keeps_what_came(site):
+    wait_for("checkpoint", lambda: site.rows("select 1 from artifacts_checkpoint"))
+    folder = site.folder / "paul"
+    with closing(SlowLink(site.port)) as link:
+        agent = site.agent_at(link.url, "paul")
+        (part,) = wait_for("a part", lambda: list(folder.rglob("checkpoints/*/*.part")))
+        wait_for("more of it", lambda: part.stat().st_size > FIRST_BYTES)
+        os.killpg(agent.pid, signal.SIGINT)
+        assert agent.wait(40) == 0
+        assert site.sessions_of("paul") == [("stopped", "It was stopped on this machine.", 0)]
+        assert "Traceback" not in site.said("paul")
+        size, link.is_slow = part.stat().st_size, False
+        agent = site.agent_at(link.url, "paul")
+        wait_for("credit", lambda: site.has_credit_again("paul"))
+        assert f"Range: bytes={size}-" in link.asked[1]
+        agent.send_signal(signal.SIGTERM)
+        assert agent.wait(40) == 0
 
 
 PARTS = ["uvicorn", "celery", "valkey-server", "manage.py coordinator", "trainer coordinate"]

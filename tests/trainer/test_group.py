@@ -63,13 +63,14 @@ import sys, torch
 from pathlib import Path
 from tests.trainer.group_run import make
 from tests.trainer.models import make_batch
+from trainer.swarm.orphans import ProcessEnded
 torch.set_num_threads(1)
 learner = make(2, Path(sys.argv[1]))
 print("ready", flush=True)
 input()
 try:
     learner.learn(make_batch())
-except RuntimeError as error:
+except ProcessEnded as error:
     print(error, flush=True)
 """
 
@@ -104,4 +105,4 @@ def test_a_process_that_was_killed_is_named_instead_of_waited_for(waiting):
     process, other = waiting
     os.kill(other.pid, signal.SIGKILL)
     out, _ = process.communicate("\n", timeout=60)
-    assert out.startswith("a process of this device's group ended by itself (-9)")
+    assert out.startswith("a process of this device's group was killed (SIGKILL")

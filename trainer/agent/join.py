@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -33,6 +34,7 @@ Reply = TypeVar("Reply", bound=BaseModel)
 Result = TypeVar("Result")
 RENEW_AT = 0.5  # of the time a passport has left when it is issued
 SHORTEST_RENEWAL_S = 5.0
+LOOK_EVERY_S = 0.2
 FINAL = {
     "revoked": LeaveCause.REVOKED,
     "banned": LeaveCause.BANNED,
@@ -98,6 +100,24 @@ def _request(peer_key: str) -> JoinRequest:
     )
 
 
+def unless_stopped(act: Callable[[], Result], wishes: Wishes) -> Result:
+    """The act's result. Raises Stopped when it is told to stop, and leaves the act to itself: no
+    call can be broken off that waits for a slow site."""
+    outcome: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(act())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="act", daemon=True).start()
+    while not wait([outcome], LOOK_EVERY_S).done:
+        if wishes.current().wish is Wish.STOP:
+            raise Stopped
+    return outcome.result()
+
+
 def persist(
     act: Callable[[], Result],
     wishes: Wishes,
@@ -109,7 +129,7 @@ def persist(
     failures = 0
     while wishes.current().wish is not Wish.STOP:
         try:
-            return act()
+            return unless_stopped(act, wishes)
         except (web.Unreachable, web.Damaged) as error:
             asked_s = error.retry_after_s if isinstance(error, web.Unreachable) else None
             if asked_s is None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TypeVar
 
-from trainer import __version__, catalogue
-from trainer.agent.files import Files
+from trainer import __version__
+from trainer.agent import restarts
 from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
 from trainer.agent.outbox import Outbox
+from trainer.agent.preparation import Preparation
 from trainer.agent.reach import seated
-from trainer.agent.revocations import follow_revocations
 from trainer.agent.seat import Seat, lock
 from trainer.agent.shards import ShardHolder
 from trainer.agent.spool import Spool, earlier_sessions
@@ -26,13 +27,12 @@ from trainer.agent.view import View
 from trainer.agent.watchdog import Watchdog
 from trainer.agent.wishes import Wishes
 from trainer.device import clock, doctor
-from trainer.engine.job import Job
-from trainer.grant import Checkpoint, JoinGrant
+from trainer.grant import JoinGrant
 from trainer.launcher import web
 from trainer.launcher.machine import facts
 from trainer.launcher.place import make_folder
-from trainer.recipe import Recipe
 from trainer.swarm import identity
+from trainer.swarm.orphans import ProcessEnded
 from trainer.wire import (
     WIRE_VERSION,
     Activity,
@@ -58,6 +58,7 @@ class Session:
         self._seat, self._view = seat, view
         self._api = Api(seat.site, seat.token)
         self._wishes = Wishes(seat.folder / "wish.json", self._wish_changed)
+        self._begin_at = 0.0
 
     def run(self) -> int:
         """Raises Unusable when another agent is here already."""
@@ -73,12 +74,11 @@ class Session:
         except Exception as error:
             log.exception("the agent failed")
             self._wishes.stop(f"The agent failed: {error}", LeaveCause.FAILED)
-        finally:
-            held.close()
-        end = self._wishes.current()
-        if end.cause is LeaveCause.RESTARTING:
+        begins_anew = self._is_to_begin_anew()
+        held.close()
+        if begins_anew:
             return START_AGAIN
-        return 0 if end.cause in (None, *GOOD_ENDS) else 1
+        return 0 if self._wishes.current().cause in (None, *GOOD_ENDS) else 1
 
     def _wish_changed(self, control: Control) -> None:
         words = control.reason or {"run": "Running."}.get(control.wish, control.wish.value)
@@ -113,10 +113,11 @@ class Session:
         )
         cause, reason = LeaveCause.FAILED, "the agent failed before it trained"
         try:
-            self._check_shared_memory(grant.recipe)
-            job = self._make_job(grant, passport, offset_s, outbox)
+            preparation = Preparation(self._seat, self._wishes, outbox, self._persist)
+            preparation.check_shared_memory(grant.recipe)
+            job = preparation.make_job(grant, passport, offset_s, self._api)
             if self._seat.role is not Role.COORDINATOR:
-                finding = doctor.check_swarm(grant.bootstrap)
+                finding = self._persist(lambda: doctor.check_swarm(grant.bootstrap))
                 if finding.state is not doctor.State.GOOD:
                     self._view.say(str(finding))
             words = "loading what trains"
@@ -131,6 +132,9 @@ class Session:
         except Stopped:
             cause, reason = self._why()
             raise
+        except ProcessEnded as ended:
+            self._begin_anew(str(ended))
+            cause, reason = self._why()
         except Exception as error:
             cause, reason = LeaveCause.FAILED, str(error)[:300]
             raise
@@ -142,13 +146,23 @@ class Session:
         if cause not in GOOD_ENDS:
             self._wishes.stop(reason or "The engine failed; the log file says more.", cause)
 
-    def _check_shared_memory(self, recipe: Recipe) -> None:
-        """Raises Stopped where averaging this model would fail, before anything is downloaded."""
-        family = catalogue.create("families", recipe.family)
-        finding = doctor.check_shared_memory(family.parameter_count(recipe.tokenizer.vocab_size))
-        if finding.state is doctor.State.BAD:
-            self._wishes.stop(str(finding), LeaveCause.FAILED)
-            raise Stopped
+    def _begin_anew(self, why: str) -> None:
+        """After this session; unless that happens again and again."""
+        pause_s = restarts.next_pause_s(os.environ, time.time())
+        if pause_s is None:
+            self._wishes.stop(restarts.last_words(why), LeaveCause.FAILED)
+            return
+        self._begin_at = time.monotonic() + pause_s
+        when = f" in {pause_s:.0f} s" if pause_s > 1 else ""
+        self._wishes.stop(f"{why}; it starts again{when}", LeaveCause.RESTARTING)
+
+    def _is_to_begin_anew(self) -> bool:
+        """Waits until it is time for that; False when it is stopped meanwhile."""
+        while self._wishes.current().cause is LeaveCause.RESTARTING:
+            if time.monotonic() >= self._begin_at:
+                return True
+            time.sleep(0.1)
+        return False
 
     def _why(self) -> tuple[LeaveCause, str]:
         end = self._wishes.current()
@@ -178,56 +192,6 @@ class Session:
         )
         link.start()
         return spool, link
-
-    def _make_job(
-        self, grant: JoinGrant, passport: PassportHolder, offset_s: float, outbox: Outbox
-    ) -> Job:
-        seat = self._seat
-
-        def downloading(name: str, done: int, total: int) -> None:
-            reason = f"downloading {name}: {done / max(total, 1):.0%} of {total:,} bytes"
-            outbox.progress(Progress(round=0, activity=Activity.CATCHING_UP, reason=reason))
-
-        files = Files(seat.site, seat.cache, downloading)
-        tokenizer, texts, held_out = self._persist(lambda: files.fetch_recipe(grant.recipe))
-        return Job(
-            recipe=grant.recipe,
-            role=seat.role,
-            folder=seat.folder,
-            tokenizer=tokenizer,
-            texts=texts,
-            held_out=held_out,
-            checkpoint=self._fetch_checkpoint(grant.checkpoint, downloading),
-            passport=passport,
-            authority=grant.authority,
-            bootstrap=grant.bootstrap,
-            clock_offset_s=offset_s,
-            num_threads=seat.num_threads,
-            num_processes=seat.num_processes,
-            listen_address=seat.listen_address,
-            announce_host=seat.announce_host,
-            checkpoint_folder=seat.checkpoint_folder,
-            revocations=follow_revocations(self._api, seat.role),
-        )
-
-    def _fetch_checkpoint(
-        self, newest: Checkpoint | None, downloading: Callable[[str, int, int], None]
-    ) -> Path | None:
-        """None where there is none, or the site gave it up meanwhile: then peers have the state.
-
-        The coordinator goes on from its own folder.
-        """
-        if newest is None or self._seat.role is Role.COORDINATOR:
-            return None
-        folder = make_folder(self._seat.folder / "checkpoints")
-        files = Files(self._seat.site, folder, downloading)
-        try:
-            path = self._persist(lambda: files.fetch(newest))
-        except web.Refusal as refusal:
-            log.warning("the checkpoint of round %d is not there: %s", newest.round, refusal)
-            return None
-        files.keep_only(newest.sha256)
-        return path
 
     def _leave(self, spool: Spool, link: Link, cause: LeaveCause, reason: str) -> None:
         if not spool.said_bye():

@@ -79,8 +79,11 @@ class Wishes:
         self._tell()
 
     def stop(self, reason: str, cause: LeaveCause = LeaveCause.STOPPED) -> None:
-        """Ends this session; the first reason stays. Signal handlers may call it."""
-        if self._stop is None:
+        """Ends this session; the first reason stays, but that of a restart gives way.
+
+        Signal handlers may call it.
+        """
+        if self._stop is None or self._stop.cause is LeaveCause.RESTARTING:
             self._stop = Control(wish=Wish.STOP, reason=reason[:300], cause=cause)
             self._tell()
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 10.0
 DOWNLOAD_S = 600.0
+LOOK_EVERY_S = 0.25
 PATIENCE_S = 15.0  # ahead of everybody for so long: it is not them who are late
 
 
@@ -44,9 +45,9 @@ class CatchUp:
         loop, pause_s = self._loop, FIRST_PAUSE_S
         loop.release(f"the swarm went on to round {at_least} without it")
         loop.enter(Stage.AWAY)
-        while loop.wish().wish is Wish.RUN:
+        while self._is_wanted():
             loop.show(Activity.CATCHING_UP, f"taking round {at_least} from another peer")
-            state = loop.averager.fetch_state(at_least, DOWNLOAD_S)
+            state = loop.averager.fetch_state(at_least, DOWNLOAD_S, self._is_wanted)
             if state is not None:
                 loop.learner.load_state(*state)
                 loop.start_round()
@@ -57,10 +58,18 @@ class CatchUp:
                 Activity.CATCHING_UP,
                 f"no peer could give round {at_least}; trying again in {pause_s:.0f} s",
             )
-            clock.sleep(pause_s)
+            self._pause(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
             view = loop.tracker.view()
             if view.round is None or view.round == loop.learner.round:
                 return False
             at_least = min(at_least, view.round) if view.round < at_least - 1 else at_least
         return False
+
+    def _is_wanted(self) -> bool:
+        return self._loop.wish().wish is Wish.RUN
+
+    def _pause(self, seconds: float) -> None:
+        until = clock.monotonic() + seconds
+        while self._is_wanted() and clock.monotonic() < until:
+            clock.sleep(min(seconds, LOOK_EVERY_S))

@@ -11,6 +11,7 @@ import os
 import socket
 from contextlib import suppress
 from datetime import timedelta
+from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -27,6 +28,7 @@ FILENAME = "group"
 LOOPBACK = "127.0.0.1"
 LONGEST = timedelta(days=30)  # a group waits for its first process through any pause
 END_S = 10.0
+ENDING_S = 1.0  # after its connections are closed already
 log = logging.getLogger(__name__)
 
 
@@ -49,11 +51,14 @@ class Group:
         _join(path, 0, size, threads)
 
     def problem(self) -> str:
-        """What became of a process that ended by itself; "" while all are there."""
+        """What became of the first that ended by itself; "" while all are there."""
+        ending = connection.wait([process.sentinel for process in self._others], ENDING_S)
+        codes = []
         for process in self._others:
-            if process.exitcode is not None:
-                return f"a process of this device's group ended by itself ({process.exitcode})"
-        return ""
+            if process.sentinel in ending:
+                process.join()
+                codes.append(process.exitcode or 0)
+        return orphans.how_it_ended("a process of this device's group", min(codes)) if codes else ""
 
     def close(self, shard: Shard) -> None:
         with suppress(RuntimeError):  # one of them has ended before
@@ -61,6 +66,7 @@ class Group:
         for process in self._others:
             process.join(END_S)
             process.kill()
+            process.join()
         dist.destroy_process_group()
 
 

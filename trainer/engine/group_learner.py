@@ -18,6 +18,7 @@ from trainer.engine.shard import KINDS, Command, Shard
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.strategies.base import Context, Offer
+from trainer.swarm.orphans import ProcessEnded
 
 
 class GroupLearner(Learner):
@@ -41,13 +42,15 @@ class GroupLearner(Learner):
 
     @contextmanager
     def _led(self, command: Command, *numbers: int) -> Iterator[Shard]:
-        """Nobody else leads meanwhile. Raises RuntimeError when one of the others has ended."""
+        """Nobody else leads meanwhile. Raises ProcessEnded when one of the others has."""
         with self._lock:
             try:
                 self._shard.lead(command, *numbers)
                 yield self._shard
             except RuntimeError as error:
-                raise RuntimeError(self._group.problem() or str(error)) from error
+                if problem := self._group.problem():
+                    raise ProcessEnded(problem) from error
+                raise
 
     @property
     def device_name(self) -> str:

@@ -130,7 +130,7 @@ class RoundLoop:
 
     # ------------------------------------------------------------ wishes
     def wish(self) -> Control:
-        self.peer.refresh_passport()
+        self.peer.tend()
         control = self._wishes.current()
         if control.wish is not Wish.STOP:
             self._stop_seen = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -19,6 +19,7 @@ from trainer.engine.sizing import FILENAME, Sizer
 from trainer.engine.status import Status
 from trainer.families.base import Batch
 from trainer.swarm import clock, leftovers
+from trainer.swarm.orphans import ProcessEnded
 from trainer.swarm.peer import SwarmPeer, Unreachable
 from trainer.text.tokenizer import Tokenizer
 from trainer.wire import Activity, LeaveCause, Role, Wish
@@ -38,6 +39,7 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
     """
     multiprocessing.set_start_method("fork", force=True)
     torch.set_num_threads(job.num_threads)
+    leftovers.reap()
     leftovers.sweep()
     clock.follow_site(job.clock_offset_s)
     job.folder.mkdir(parents=True, exist_ok=True)
@@ -45,6 +47,10 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
     status.start()
     try:
         return _take_part(job, outbox, wishes, status)
+    except ProcessEnded as ended:
+        log.warning("The engine stopped: %s", ended)
+        status.set(Activity.LEAVING, str(ended))
+        raise
     except Exception as error:
         log.exception("The engine stopped")
         status.set(Activity.LEAVING, f"the engine stopped: {error}")
@@ -87,7 +93,7 @@ def _load(learner: Learner, job: Job) -> None:
         log.warning("%s; starting without it", error)
 
 
-def swarm_peer(job: Job) -> SwarmPeer:
+def swarm_peer(job: Job, is_wanted: Callable[[], bool] = lambda: True) -> SwarmPeer:
     """The place of this job in its swarm. Raises Unreachable when nobody answers."""
     return SwarmPeer(
         job.recipe,
@@ -100,21 +106,26 @@ def swarm_peer(job: Job) -> SwarmPeer:
         announce_host=job.announce_host,
         is_coordinator=job.role is Role.COORDINATOR,
         revocations=job.revocations,
+        is_wanted=is_wanted,
     )
 
 
 def _connect(job: Job, wishes: Wishes, status: Status) -> SwarmPeer | None:
     """None when it is no longer wanted before anybody answered."""
+
+    def is_wanted() -> bool:
+        return wishes.current().wish not in (Wish.STOP, Wish.FINISH)
+
     pause_s = FIRST_PAUSE_S
-    while wishes.current().wish not in (Wish.STOP, Wish.FINISH):
+    while is_wanted():
         status.set(Activity.STARTING, "joining the swarm")
         try:
-            return swarm_peer(job)
+            return swarm_peer(job, is_wanted)
         except Unreachable as error:
             log.info("%s: %s", error, error.__cause__)
             status.set(Activity.WAITING, f"{error}; trying again")
         until = time.monotonic() + pause_s
-        while time.monotonic() < until and wishes.current().wish is not Wish.STOP:
+        while time.monotonic() < until and is_wanted():
             time.sleep(0.2)
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
     return None

@@ -162,7 +162,7 @@ def _copy(
 ) -> None:
     while True:
         try:
-            block = reply.read(BLOCK_BYTES)
+            block = reply.read1(BLOCK_BYTES)  # what is there: a slow link is not waited for
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(f"{url} broke off after {done:,} bytes: {error}") from error
         if not block:

@@ -58,8 +58,8 @@ class SimulatedPeer:
     def addresses(self) -> tuple[str, ...]:
         return (f"simulated/{self.peer_id}",)
 
-    def refresh_passport(self) -> None:
-        """There is no site."""
+    def tend(self) -> None:
+        """There is no site, and no process but this one."""
 
     def problem(self) -> str:
         """Everybody may take part."""
@@ -136,7 +136,9 @@ class SimulatedAverager:
         meeting.join(seat)
         return meeting
 
-    def fetch_state(self, at_least: int, timeout_s: float) -> tuple[int, list[Tensor]] | None:
+    def fetch_state(
+        self, at_least: int, timeout_s: float, is_wanted: Callable[[], bool]
+    ) -> tuple[int, list[Tensor]] | None:
         """From the first that answers of the newest donors, in random order among equals."""
         shared = {n: p.shared_round for n, p in self._net.places.items() if n != self._name}
         donors = [n for n, number in shared.items() if number is not None and number >= at_least]
@@ -145,7 +147,7 @@ class SimulatedAverager:
         until = self._net.events.now + timeout_s
         for donor in donors[:MOST_DONORS]:
             found = self._download(donor, at_least)
-            if found is not None or self._net.events.now > until:
+            if found is not None or self._net.events.now > until or not is_wanted():
                 return found
         return None
 

@@ -35,8 +35,10 @@ from trainer.swarm.conclusion import (
 )
 from trainer.swarm.door import Door, GuardedCalls
 from trainer.swarm.download import StateDownload
+from trainer.swarm.farewell import Farewell
 from trainer.swarm.judgement import Limits, judge
 from trainer.swarm.linger import until_closed
+from trainer.swarm.orphans import ProcessEnded
 from trainer.swarm.probe import LinkProbe
 from trainer.swarm.reduction import CheckedRunner
 from trainer.swarm.verdict import Note, Verdict
@@ -48,7 +50,7 @@ SPARE_S = 2.0
 Watch = Callable[[Activity], bool]
 
 
-class RoundAverager(GuardedCalls, StateDownload, LinkProbe, DecentralizedAverager):
+class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, DecentralizedAverager):
     """Averages tensors of fixed shapes among the peers that are in the same round."""
 
     def __init__(
@@ -134,8 +136,8 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, DecentralizedAverage
                 if not go_on or time.monotonic() > deadline:
                     control.cancel()
                     return "left before it was done" if not go_on else "took too long"
-                if not self.is_alive():
-                    raise RuntimeError("the averaging process ended by itself") from None
+            except ProcessEnded:
+                raise
             except Exception as error:
                 if averaging or "All-Reduce" in str(error):
                     return f"averaging failed: {error}"[:300]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import AsyncExitStack, aclosing
@@ -30,6 +31,7 @@ MOST_DONORS = 8
 MOST_SERVED = 4  # newcomers at once
 SECOND_THOUGHTS_S = 1.0  # in which a newcomer may turn to an idle donor
 SPARE_S = 5.0
+LOOK_EVERY_S = 0.25
 log = logging.getLogger(__name__)
 State = tuple[int, list[torch.Tensor]]
 
@@ -62,33 +64,41 @@ class StateDownload:
         metadata, tensors = self._state_source()
         return metadata, tensors, None
 
-    def fetch_state(self, at_least: int, timeout_s: float) -> State | None:
+    def fetch_state(
+        self, at_least: int, timeout_s: float, is_wanted: Callable[[], bool]
+    ) -> State | None:
         """The state of round `at_least` or later that a peer gives us within `timeout_s`, or None.
 
         The newest is asked for first, but rather an older one soon than a newer one slowly.
+        `is_wanted` is asked several times a second.
         """
         future: MPFuture = MPFuture()
         what = {"future": future, "at_least": at_least, "timeout_s": timeout_s}
         self._outer_pipe.send(("_fetch_state", [], what))  # type: ignore[attr-defined]
-        try:
-            return future.result(timeout=timeout_s + SPARE_S)
-        except FutureTimeout:
-            future.cancel()
-            return None
+        deadline = time.monotonic() + timeout_s + SPARE_S
+        while is_wanted() and time.monotonic() < deadline:
+            try:
+                return future.result(timeout=LOOK_EVERY_S)
+            except FutureTimeout:
+                continue
+        future.cancel()
+        return None
 
     async def _fetch_state(self, future: MPFuture, at_least: int, timeout_s: float) -> None:
-        found: State | None = None
-        try:
-            async with asyncio.timeout(timeout_s):
-                donors = await self._donors(at_least)
-                found = await take_from_best(
-                    [StateTransfer(self, donor, at_least) for donor in donors]
-                )
-        except TimeoutError:
-            log.info("no peer could give its state within %.0f s", timeout_s)
-        finally:
-            if not future.done():
-                future.set_result(found)
+        taking = asyncio.create_task(self._take_state(at_least))
+        until = time.monotonic() + timeout_s
+        while not taking.done() and not future.cancelled() and time.monotonic() < until:
+            await asyncio.wait({taking}, timeout=LOOK_EVERY_S)
+        taking.cancel()  # also the donors' side, which waits for nobody then
+        [found] = await asyncio.gather(taking, return_exceptions=True)
+        if isinstance(found, BaseException):
+            log.info("no peer could give its state: %r", found)
+        if not future.done():
+            future.set_result(None if isinstance(found, BaseException) else found)
+
+    async def _take_state(self, at_least: int) -> State | None:
+        donors = await self._donors(at_least)
+        return await take_from_best([StateTransfer(self, donor, at_least) for donor in donors])
 
     async def _donors(self, at_least: int) -> list[PeerID]:
         """Newest round first, in random order among equals."""

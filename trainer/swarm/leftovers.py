@@ -27,6 +27,13 @@ def sweep(shared_memory: Path = Path("/dev/shm"), sockets: Path = Path("/tmp")) 
     return len(dead)
 
 
+def reap() -> None:
+    """Ended children of the agent that this process was before it became a new one."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def _ours(path: Path) -> bool:
     try:
         return path.lstat().st_uid == os.getuid()

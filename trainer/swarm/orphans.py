@@ -14,8 +14,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _PR_SET_PDEATHSIG = 1
+SIGNALS = {int(one): one.name for one in signal.Signals}
 _parent: int | None = None  # set while this process, or a child of it, starts hivemind's
 _registered = False
+
+
+class ProcessEnded(Exception):
+    """A process that this peer cannot do without is gone; says which. The agent must begin anew."""
+
+
+def how_it_ended(name: str, exit_code: int | None = None) -> str:
+    """In words. A negative exit code, as Python gives it, is the number of a signal."""
+    if exit_code is None or exit_code >= 0:
+        return f"{name} ended by itself"
+    why = ", as when memory runs out" if exit_code == -signal.SIGKILL else ""
+    return f"{name} was killed ({SIGNALS.get(-exit_code, -exit_code)}{why})"
 
 
 @contextmanager

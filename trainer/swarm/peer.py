@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
 
 import torch
@@ -19,12 +20,15 @@ from trainer.swarm.averager import RoundAverager
 from trainer.swarm.door import Door
 from trainer.swarm.judgement import Limits
 from trainer.swarm.notices import Notices
+from trainer.swarm.processes import Processes
 from trainer.swarm.progress import Standing
 from trainer.swarm.revoked import FILENAME, Revoked
 from trainer.swarm.tracker import Tracker
 
 PASSPORT_EVERY_S = 15.0
 DRAIN_S = 4.0
+LOOK_EVERY_S = 0.25
+NETWORK, AVERAGING = "network", "averaging"
 log = logging.getLogger(__name__)
 
 
@@ -33,7 +37,7 @@ class Unreachable(ConnectionError):
 
 
 class SwarmPeer:
-    """Raises Unreachable when none of `bootstrap` answers."""
+    """Raises Unreachable when none of `bootstrap` answers, or as soon as it is not `is_wanted`."""
 
     def __init__(
         self,
@@ -48,6 +52,7 @@ class SwarmPeer:
         announce_host: str,
         is_coordinator: bool,
         revocations: Callable[[], RevocationList | None],
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._recipe, self._passport = recipe, passport
         self._client_mode = client_mode
@@ -58,12 +63,13 @@ class SwarmPeer:
             folder / "passport.json", self._revoked, authority, recipe.collaboration
         )
         self._next_passport = 0.0
-        self.refresh_passport()
+        self._refresh_passport()
         self.bootstrap = tuple(bootstrap)
         self.coordinators = frozenset(address.rpartition("/p2p/")[2] for address in bootstrap)
         if is_coordinator:
             self.coordinators = frozenset([self.peer_id])
-        self.dht = self._join(listen_address, announce_host)
+        self._processes = Processes()
+        self.dht = self._join(listen_address, announce_host, is_wanted)
         self._notices = Notices(
             self.dht,
             self._revoked,
@@ -76,13 +82,13 @@ class SwarmPeer:
         self.tracker: Tracker | None = None
         self.averager: RoundAverager | None = None
 
-    def _join(self, listen_address: str, announce_host: str) -> DHT:
+    def _join(self, listen_address: str, announce_host: str, is_wanted: Callable[[], bool]) -> DHT:
         key = gate.as_hivemind_key(self.identity)
         empty_streams.install()
         try:
             with orphans.children_end_with_us():
-                return DHT(
-                    start=True,
+                dht = DHT(
+                    start=False,
                     initial_peers=list(self.bootstrap),
                     client_mode=self._client_mode,
                     host_maddrs=[listen_address],
@@ -95,10 +101,29 @@ class SwarmPeer:
                     startup_timeout=60,
                     shutdown_timeout=6,
                 )
+                dht.start()
+            self._processes.add(NETWORK, dht)
+            self._until_ready(dht, is_wanted)
+            return dht
         except Exception as error:
+            self._processes.close()
             place = ", ".join(self.bootstrap)[:150]
             why = f" ({problem})" if (problem := self.problem()) else ""
             raise Unreachable(f"the swarm does not answer at {place}{why}") from error
+
+    def _until_ready(self, dht: DHT, is_wanted: Callable[[], bool]) -> None:
+        """Raises what the network's process has met, or TimeoutError when it is not wanted."""
+        while True:
+            is_last_look = not dht.is_alive() or not is_wanted()
+            self._processes.survey()
+            try:
+                dht.wait_until_ready(LOOK_EVERY_S)
+                break
+            except FutureTimeout:
+                if is_last_look:
+                    raise
+        self._processes.survey()
+        self._processes.watch()
 
     def track(self, standing: Callable[[], Standing]) -> Tracker:
         self.tracker = Tracker(
@@ -130,6 +155,8 @@ class SwarmPeer:
             door=Door(self._admission),
             state_source=state_source,
         )
+        self._processes.add(AVERAGING, self.averager)
+        self._processes.survey()
         return self.averager
 
     def share_state(self, round_number: int) -> None:
@@ -143,8 +170,13 @@ class SwarmPeer:
         plain = [a for a in found if "/tcp/" in a and "/ws" not in a and "p2p-circuit" not in a]
         return tuple((plain or found)[:16])
 
-    def refresh_passport(self) -> None:
-        """Cheap: call it often. A site that is down leaves the passport we have."""
+    def tend(self) -> None:
+        """Cheap: call it often. Raises ProcessEnded when a process of ours is gone."""
+        self._processes.check()
+        self._refresh_passport()
+
+    def _refresh_passport(self) -> None:
+        """A site that is down leaves the passport we have."""
         if time.monotonic() < self._next_passport:
             return
         self._next_passport = time.monotonic() + PASSPORT_EVERY_S
@@ -159,16 +191,24 @@ class SwarmPeer:
         return "" if holder.peer_id == self.peer_id else "this passport is another peer's"
 
     def close(self) -> None:
-        """Leaves: record first, then the averager once it has served its group, then the DHT."""
+        """Leaves: record first, then the averager once it has served its group, then the DHT.
+
+        Nothing of its processes is left then, whatever became of them.
+        """
+        is_connected = self._processes.lost != NETWORK
+        if is_connected:
+            self._processes.rest()
         self._notices.stop()
         if self.tracker is not None:
-            self.tracker.stop()
-        if self.averager is not None and self.averager.is_alive():
+            self.tracker.stop(says_goodbye=is_connected)
+        if is_connected and self.averager is not None and self.averager.is_alive():
             if not self._client_mode:
                 self.averager.allow_state_sharing = False
             self.averager.drain(DRAIN_S)
             self.averager.shutdown()
-        self.dht.shutdown()
+        if is_connected:
+            self.dht.shutdown()
+        self._processes.close()
 
 
 def _announced(listen_address: str, host: str) -> list[str] | None:

@@ -102,12 +102,12 @@ class Tracker:
             self._wake.set()
             return self._fresh.wait_for(lambda: self._reads >= wanted, timeout_s)
 
-    def stop(self) -> None:
-        """Takes our record back, so that nobody waits for us."""
+    def stop(self, *, says_goodbye: bool) -> None:
+        """Takes our record back, where the network still works, so that nobody waits for us."""
         self._stop.set()
         self._wake.set()
         self._thread.join(timeout=5)
-        if self._published is not None:
+        if says_goodbye and self._published is not None:
             self._try("take the record back", lambda: self._store(None, clock.now() + EXPIRES_S))
 
     def _run(self) -> None:

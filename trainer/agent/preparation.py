@@ -1,0 +1,90 @@
+"""What has to be on this machine before it trains: room, files, and the newest checkpoint."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer import catalogue
+from trainer.agent.files import Files
+from trainer.agent.join import Api, PassportHolder, Stopped
+from trainer.agent.outbox import Outbox
+from trainer.agent.revocations import follow_revocations
+from trainer.agent.seat import Seat
+from trainer.agent.wishes import Wishes
+from trainer.device import doctor
+from trainer.engine.job import Job
+from trainer.grant import Checkpoint, JoinGrant
+from trainer.launcher import web
+from trainer.launcher.place import make_folder
+from trainer.recipe import Recipe
+from trainer.wire import Activity, LeaveCause, Progress, Role, Wish
+
+Persist = Callable[[Callable[[], Any]], Any]  # the act's result, however long the site is away
+log = logging.getLogger(__name__)
+
+
+class Preparation:
+    def __init__(self, seat: Seat, wishes: Wishes, outbox: Outbox, persist: Persist) -> None:
+        self._seat, self._wishes, self._outbox, self._persist = seat, wishes, outbox, persist
+
+    def check_shared_memory(self, recipe: Recipe) -> None:
+        """Raises Stopped where averaging this model would fail, before anything is downloaded."""
+        family = catalogue.create("families", recipe.family)
+        finding = doctor.check_shared_memory(family.parameter_count(recipe.tokenizer.vocab_size))
+        if finding.state is doctor.State.BAD:
+            self._wishes.stop(str(finding), LeaveCause.FAILED)
+            raise Stopped
+
+    def make_job(
+        self, grant: JoinGrant, passport: PassportHolder, offset_s: float, api: Api
+    ) -> Job:
+        """With everything fetched. Raises Stopped when it is no longer wanted meanwhile."""
+        seat = self._seat
+        files = Files(seat.site, seat.cache, self._downloading)
+        tokenizer, texts, held_out = self._persist(lambda: files.fetch_recipe(grant.recipe))
+        return Job(
+            recipe=grant.recipe,
+            role=seat.role,
+            folder=seat.folder,
+            tokenizer=tokenizer,
+            texts=texts,
+            held_out=held_out,
+            checkpoint=self._fetch_checkpoint(grant.checkpoint),
+            passport=passport,
+            authority=grant.authority,
+            bootstrap=grant.bootstrap,
+            clock_offset_s=offset_s,
+            num_threads=seat.num_threads,
+            num_processes=seat.num_processes,
+            listen_address=seat.listen_address,
+            announce_host=seat.announce_host,
+            checkpoint_folder=seat.checkpoint_folder,
+            revocations=follow_revocations(api, seat.role),
+        )
+
+    def _fetch_checkpoint(self, newest: Checkpoint | None) -> Path | None:
+        """None where there is none, or the site gave it up meanwhile: then peers have the state.
+
+        The coordinator goes on from its own folder.
+        """
+        if newest is None or self._seat.role is Role.COORDINATOR:
+            return None
+        folder = make_folder(self._seat.folder / "checkpoints")
+        files = Files(self._seat.site, folder, self._downloading)
+        try:
+            path: Path = self._persist(lambda: files.fetch(newest))
+        except web.Refusal as refusal:
+            log.warning("the checkpoint of round %d is not there: %s", newest.round, refusal)
+            return None
+        files.keep_only(newest.sha256)
+        return path
+
+    def _downloading(self, name: str, done: int, total: int) -> None:
+        """Raises Stopped when it is no longer wanted; what came is kept."""
+        if self._wishes.current().wish is Wish.STOP:
+            raise Stopped
+        reason = f"downloading {name}: {done / max(total, 1):.0%} of {total:,} bytes"
+        self._outbox.progress(Progress(round=0, activity=Activity.CATCHING_UP, reason=reason))
