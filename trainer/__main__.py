@@ -12,7 +12,7 @@ from pathlib import Path
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
-from trainer.launcher.machine import processes, threads
+from trainer.launcher.machine import SPLITS, processes, threads
 from trainer.launcher.place import Unusable, data_folder
 from trainer.simulator.options import add_options
 
@@ -41,6 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
     run.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
     run.add_argument("--processes", type=processes, default=1, help="that share the training")
+    run.add_argument(
+        "--split", choices=SPLITS, default=SPLITS[0], help="what these processes split"
+    )
     run.add_argument("--port", type=int, default=0, help="where others may dial this device")
     run.set_defaults(act=_run)
     check = acts.add_parser("doctor", help="look at this machine, and say what to do")
@@ -67,6 +70,11 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
+    if given.split != SPLITS[0] and given.processes == 1:
+        raise Unusable(
+            f"--split {given.split} is for several processes: one has nobody to split with. "
+            "Give --processes 2 or more, or leave it out."
+        )
     site = given.site.rstrip("/")
     found = doctor.examine(_home(given), site)
     notable = [finding for finding in found if finding.state is not doctor.State.GOOD]
@@ -77,7 +85,7 @@ def _run(given: argparse.Namespace) -> int:
     if asks and input("Go on? [Y/n] ").strip().lower() in ("n", "no"):
         return 0
     seat = volunteer_seat(_home(given), site, given.collaboration, given.threads, given.port)
-    seat = replace(seat, num_processes=given.processes)
+    seat = replace(seat, num_processes=given.processes, split=given.split)
     log_to(seat.log_file)
     title = f"Potluck: {seat.slug} at {site}"
     plain = given.plain or not sys.stdout.isatty()

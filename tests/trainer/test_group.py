@@ -1,4 +1,4 @@
-"""Several processes of one device train as one would, and each holds a part of the moments."""
+"""Several processes of one device train as one would, and each holds a part of the state."""
 
 from __future__ import annotations
 
@@ -13,42 +13,80 @@ import psutil
 import pytest
 
 from tests.trainer.models import make_recipe
+from trainer.__main__ import main
 from trainer.engine.group_learner import GroupLearner
+from trainer.engine.job import Job
+from trainer.engine.sharding import WAYS
+from trainer.launcher.machine import SPLITS
 from trainer.recipe import Choice
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(size: int, folder: Path) -> dict:
+def run(folder: Path, family: str, groups: tuple[str, ...]) -> list[dict]:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.group_run", str(size), str(folder)],
+        [sys.executable, "-m", "tests.trainer.group_run", str(folder), family, *groups],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory) -> dict:
-    return run(1, tmp_path_factory.mktemp("alone"))
-
-
-@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.soak)])
-def test_a_group_learns_what_one_process_does_and_each_keeps_its_share_of_the_moments(
-    alone: dict, tmp_path: Path, size: int
-):
-    together = run(size, tmp_path)
+def check(alone: dict, together: dict, size: int, split: str) -> None:
+    """The same as one process, and of what is split not more than a share in any process."""
     assert together["losses"] == pytest.approx(alone["losses"], rel=1e-5)
+    assert together["norms"] == pytest.approx(alone["norms"], rel=1e-3)
     assert together["fingerprint"] == pytest.approx(alone["fingerprint"], rel=1e-4, abs=1e-3)
     for mine, theirs in zip(together["state"], alone["state"], strict=True):
         assert mine == pytest.approx(theirs, rel=1e-3, abs=1e-3)
-    assert together["moment_bytes"] < 1.1 * alone["moment_bytes"] / size
-    assert len(together["own_bytes"]) == size
-    assert max(together["own_bytes"]) < alone["own_bytes"][0]
+    ((whole, _, whole_moments),) = alone["held"]
+    assert len(together["held"]) == size
+    for parameters, gradient, moments in together["held"]:
+        share = 1.1 * whole / size
+        assert moments < 1.1 * whole_moments / size
+        if split == "optimizer":
+            assert (parameters, gradient) == (whole, whole)
+        elif split == "gradients":  # all parameters, and the part that the optimizer steps
+            assert gradient < share and whole <= parameters < whole + share
+        else:
+            assert gradient < share and parameters < share
+
+
+@pytest.mark.parametrize(
+    ("family", "groups"),
+    [
+        ("causal", ("2:optimizer", "2:gradients")),
+        ("albert", ("2:parameters",)),
+        pytest.param(
+            "causal", ("3:optimizer", "2:parameters", "2:offload"), marks=pytest.mark.soak
+        ),
+        pytest.param(
+            "albert", ("2:optimizer", "3:gradients", "3:parameters"), marks=pytest.mark.soak
+        ),
+    ],
+)
+def test_a_group_learns_what_one_process_does_and_each_holds_its_share(
+    tmp_path: Path, family: str, groups: tuple[str, ...]
+):
+    """With shared layers (ALBERT) and tied word vectors (both); nothing divides evenly."""
+    alone, *together = run(tmp_path, family, ("1:", *groups))
+    for group, done in zip(groups, together, strict=True):
+        size, split = group.split(":")
+        check(alone, done, int(size), split)
+
+
+def test_what_the_launcher_offers_to_split_is_what_the_engine_can():
+    assert set(SPLITS) == set(WAYS)
+    assert SPLITS[0] == Job.__dataclass_fields__["split"].default
+
+
+def test_one_process_alone_has_nothing_to_split_and_is_told_so(capsys):
+    assert main(["run", "--site", "http://127.0.0.1:1", "--split", "parameters"]) == 1
+    assert "Give --processes 2 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("strategy", ["fedavg", "diloco"])
