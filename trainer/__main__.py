@@ -70,6 +70,20 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return _agent(given)
+    from trainer.engine import torchrun
+
+    _give_way()
+
+    def agent(size: int) -> int:
+        given.processes = size
+        return _agent(given)
+
+    return torchrun.take_part(agent)
+
+
+def _agent(given: argparse.Namespace) -> int:
     if given.split != SPLITS[0] and given.processes == 1:
         raise Unusable(
             f"--split {given.split} is for several processes: one has nobody to split with. "
@@ -111,9 +125,8 @@ def _session(seat: Seat, view: View, *, modest: bool) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(seat.num_threads))
     from trainer.agent.main import START_AGAIN, Session
 
-    if modest:  # other programs of this machine go first
-        with suppress(OSError):
-            os.nice(max(0, NICE - os.nice(0)))
+    if modest:
+        _give_way()
     view.open()
     try:
         code = Session(seat, view).run()
@@ -122,6 +135,12 @@ def _session(seat: Seat, view: View, *, modest: bool) -> int:
     if code == START_AGAIN:
         _start_again(["--yes"] if modest else [])
     return code
+
+
+def _give_way() -> None:
+    """Other programs of this machine go first."""
+    with suppress(OSError):
+        os.nice(max(0, NICE - os.nice(0)))
 
 
 def _start_again(words: list[str]) -> None:

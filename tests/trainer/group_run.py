@@ -1,5 +1,7 @@
 """Trains as groups do: `python -m tests.trainer.group_run FOLDER FAMILY SIZE:SPLIT...`.
 
+torchrun may start it, too.
+
 Prints one JSON list, with a document for each group in turn (SIZE 1: for one process alone): the
 losses of the rounds and lengths of their offers, the parameters' fingerprint and state at the end,
 and what each process holds between two micro-batches.
@@ -17,6 +19,7 @@ from typing import Any
 import torch
 
 from tests.trainer.models import make_batch, make_recipe
+from trainer.engine import torchrun
 from trainer.engine.ending import norm_of
 from trainer.engine.group_learner import GroupLearner
 from trainer.engine.learner import Learner
@@ -91,6 +94,11 @@ def main(folder: Path, family: str, groups: list[str]) -> None:
     print(json.dumps(done))
 
 
+def agent(size: int = 0) -> int:
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    return 0
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    sys.exit(torchrun.take_part(agent) if torchrun.has_started_us() else agent())

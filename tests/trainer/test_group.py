@@ -23,9 +23,13 @@ from trainer.recipe import Choice
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(folder: Path, family: str, groups: tuple[str, ...]) -> list[dict]:
+TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+
+
+def run(folder: Path, family: str, groups: tuple[str, ...], starter: list[str]) -> list[dict]:
+    words = [*starter, "-m", "tests.trainer.group_run", str(folder), family, *groups]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.group_run", str(folder), family, *groups],
+        [sys.executable, *words],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -33,6 +37,7 @@ def run(folder: Path, family: str, groups: tuple[str, ...]) -> list[dict]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
     return json.loads(done.stdout)
 
 
@@ -57,23 +62,23 @@ def check(alone: dict, together: dict, size: int, split: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "groups"),
+    ("family", "groups", "starter"),
     [
-        ("causal", ("2:optimizer", "2:gradients")),
-        ("albert", ("2:parameters",)),
+        ("causal", ("2:optimizer", "2:gradients"), []),
+        ("albert", ("2:optimizer", "2:parameters"), TORCHRUN),  # one after the other, as restarts
         pytest.param(
-            "causal", ("3:optimizer", "2:parameters", "2:offload"), marks=pytest.mark.soak
+            "causal", ("3:optimizer", "2:parameters", "2:offload"), [], marks=pytest.mark.soak
         ),
         pytest.param(
-            "albert", ("2:optimizer", "3:gradients", "3:parameters"), marks=pytest.mark.soak
+            "albert", ("2:optimizer", "3:gradients", "3:parameters"), [], marks=pytest.mark.soak
         ),
     ],
 )
 def test_a_group_learns_what_one_process_does_and_each_holds_its_share(
-    tmp_path: Path, family: str, groups: tuple[str, ...]
+    tmp_path: Path, family: str, groups: tuple[str, ...], starter: list[str]
 ):
     """With shared layers (ALBERT) and tied word vectors (both); nothing divides evenly."""
-    alone, *together = run(tmp_path, family, ("1:", *groups))
+    alone, *together = run(tmp_path, family, ("1:", *groups), starter)
     for group, done in zip(groups, together, strict=True):
         size, split = group.split(":")
         check(alone, done, int(size), split)
@@ -143,3 +148,39 @@ def test_a_process_that_was_killed_is_named_instead_of_waited_for(waiting):
     os.kill(other.pid, signal.SIGKILL)
     out, _ = process.communicate("\n", timeout=60)
     assert out.startswith("a process of this device's group ended by itself (-9)")
+
+
+FULL = """
+import resource, sys, torch
+from pathlib import Path
+from tests.trainer.group_run import make
+from tests.trainer.models import make_batch
+from trainer.device import memory
+torch.set_num_threads(1)
+learner = make(2, Path(sys.argv[1]), split="parameters")
+learner.learn(make_batch())
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+limit = pages * resource.getpagesize() + 16 * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for act in (lambda: learner.learn(make_batch(rows=2048)), learner.begin):
+    try:
+        act()
+    except (RuntimeError, MemoryError) as error:
+        print(memory.ran_out(error), error)
+learner.close()
+print("closed")
+"""
+
+
+def test_memory_that_ran_out_in_a_pass_of_all_ends_the_group_and_says_so(tmp_path: Path):
+    """First the loop hears of it, so that the next start takes fewer; then nothing can go on."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    words = "memory ran out while the processes of this device's group worked"
+    assert done.stdout.splitlines() == [f"True {words}", f"False {words}", "closed"], done.stderr

@@ -1,6 +1,7 @@
 """Processes of one device that train one peer's micro-batches together; the first is the agent's.
 
-They talk over gloo on the loopback interface and find each other by a file in the device's folder.
+They talk over gloo on the loopback interface, and find each other by a file in the device's folder
+or by torchrun's store.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import torch.distributed as dist
 
+from trainer.engine import torchrun
 from trainer.engine.following import Assignment, Post, follow
 from trainer.engine.sharding.base import Command, Shard
 from trainer.swarm import orphans
@@ -22,21 +24,24 @@ END_S = 10.0
 
 
 class Group:
-    """`size` processes, of which this is the first. It starts the others, and ends them."""
+    """`size` processes, of which this is the first. It starts the others, unless torchrun did."""
 
     def __init__(self, size: int, assignment: Assignment, folder: Path) -> None:
+        self._others: list[BaseProcess] = []
+        post = torchrun.post() if torchrun.has_started_us() else self._fork(size, folder)
+        post.meet(post.leave(assignment), assignment, 0, size)
+        self._post = post
+
+    def _fork(self, size: int, folder: Path) -> Post:
         path = folder / FILENAME
         path.unlink(missing_ok=True)
         fork = multiprocessing.get_context("fork")
         with orphans.children_end_with_us():
-            self._others: list[BaseProcess] = [
-                fork.Process(target=_follow, args=(path, rank, size)) for rank in range(1, size)
-            ]
-            for process in self._others:
-                process.daemon = True
+            for rank in range(1, size):
+                process = fork.Process(target=_follow, args=(path, rank, size), daemon=True)
+                self._others.append(process)
                 process.start()
-        self._post = Post(dist.FileStore(str(path), size))
-        self._post.meet(self._post.leave(assignment), assignment, 0, size)
+        return Post(dist.FileStore(str(path), size))
 
     def problem(self) -> str:
         """What became of a process that ended by itself; "" while all are there."""
@@ -48,9 +53,10 @@ class Group:
     def close(self, shard: Shard) -> None:
         with suppress(RuntimeError):  # one of them has ended before
             shard.lead(Command.END)
-        self._post.leave(None)
+        if self._others:
+            self._post.leave(None)
         for process in self._others:
-            process.join(END_S)
+            process.join(0 if shard.broken else END_S)
             process.kill()
         dist.destroy_process_group()
 
