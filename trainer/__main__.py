@@ -12,7 +12,7 @@ from pathlib import Path
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
-from trainer.launcher.machine import processes, threads
+from trainer.launcher.machine import SPLITS, processes, threads
 from trainer.launcher.place import Unusable, data_folder
 from trainer.simulator.options import add_options
 
@@ -41,6 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
     run.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
     run.add_argument("--processes", type=processes, default=1, help="that share the training")
+    run.add_argument(
+        "--split", choices=SPLITS, default=SPLITS[0], help="what these processes split"
+    )
     run.add_argument("--port", type=int, default=0, help="where others may dial this device")
     run.set_defaults(act=_run)
     check = acts.add_parser("doctor", help="look at this machine, and say what to do")
@@ -67,6 +70,25 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return _agent(given)
+    from trainer.engine import torchrun
+
+    _give_way()
+
+    def agent(size: int) -> int:
+        given.processes = size
+        return _agent(given)
+
+    return torchrun.take_part(agent)
+
+
+def _agent(given: argparse.Namespace) -> int:
+    if given.split != SPLITS[0] and given.processes == 1:
+        raise Unusable(
+            f"--split {given.split} is for several processes: one has nobody to split with. "
+            "Give --processes 2 or more, or leave it out."
+        )
     site = given.site.rstrip("/")
     found = doctor.examine(_home(given), site)
     notable = [finding for finding in found if finding.state is not doctor.State.GOOD]
@@ -77,7 +99,7 @@ def _run(given: argparse.Namespace) -> int:
     if asks and input("Go on? [Y/n] ").strip().lower() in ("n", "no"):
         return 0
     seat = volunteer_seat(_home(given), site, given.collaboration, given.threads, given.port)
-    seat = replace(seat, num_processes=given.processes)
+    seat = replace(seat, num_processes=given.processes, split=given.split)
     log_to(seat.log_file)
     title = f"Potluck: {seat.slug} at {site}"
     plain = given.plain or not sys.stdout.isatty()
@@ -103,9 +125,8 @@ def _session(seat: Seat, view: View, *, modest: bool) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(seat.num_threads))
     from trainer.agent.main import START_AGAIN, Session
 
-    if modest:  # other programs of this machine go first
-        with suppress(OSError):
-            os.nice(max(0, NICE - os.nice(0)))
+    if modest:
+        _give_way()
     view.open()
     try:
         code = Session(seat, view).run()
@@ -114,6 +135,12 @@ def _session(seat: Seat, view: View, *, modest: bool) -> int:
     if code == START_AGAIN:
         _start_again(["--yes"] if modest else [])
     return code
+
+
+def _give_way() -> None:
+    """Other programs of this machine go first."""
+    with suppress(OSError):
+        os.nice(max(0, NICE - os.nice(0)))
 
 
 def _start_again(words: list[str]) -> None:

@@ -75,6 +75,7 @@ def job_in(folder: Path) -> Job:
         authority=given["authority"],
         bootstrap=tuple(given["bootstrap"]),
         num_processes=given.get("num_processes", 1),
+        split=given.get("split", "optimizer"),
         clock_offset_s=given.get("clock_offset_s", 0.0),
         listen_address=given["listen_address"],
         checkpoint_folder=folder / "checkpoints",

@@ -133,6 +133,17 @@ class Site:
         env = self.env | {"PYTHONPATH": str(ROOT)}
         return self._start([*words, "--collaboration", "demo"], home, env)
 
+    def torchrun_agent(self, name: str) -> subprocess.Popen[bytes]:
+        """A volunteer's agent of two processes that torchrun starts; it logs what they say."""
+        code, home = self._make_code(name)
+        enrolled(home, self.url, {"code": code}, lambda: True)
+        torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+        logs = ["--redirects", "3", "--log-dir", str(home / "torchrun")]
+        words = ["-m", "trainer", "run", "--site", self.url, "--home", str(home)]
+        more = ["--collaboration", "demo", "--yes", "--split", "parameters"]
+        env = self.env | {"PYTHONPATH": str(ROOT)}
+        return self._start([*torchrun, *logs, *words, *more], home, env)
+
     def _make_code(self, name: str) -> tuple[str, Path]:
         """A code for one device of that name, and its own folder."""
         done = self.manage("shell", "-v", "0", "-c", MAKE_CODE.format(name=name))

@@ -169,7 +169,7 @@ def test_a_peer_of_two_processes_is_a_peer_like_any_other(swarm: Swarm):
     coordinator = swarm.open()
     first = swarm.add("first")
     wait_for("a round", lambda: first.round >= 1)
-    pair = swarm.add("pair", num_processes=2)  # takes the state of a later round
+    pair = swarm.add("pair", num_processes=2, split="parameters")  # enters a later round
     wait_for("rounds of two", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3)
     receipts = [receipt for member in (first, pair) for receipt in member.said("receipt")]
     assert all(receipt["accepted"] for receipt in receipts)

@@ -93,6 +93,25 @@ def test_an_agent_whose_averaging_process_is_killed_is_back_in_the_rounds_by_its
     assert "Traceback" not in site.said("nora")
 
 
+def test_torchrun_starts_a_group_whose_first_process_is_the_agent_and_stops_it_in_order(site):
+    starter = site.torchrun_agent("tora")
+    end = (
+        "select s.end_cause, count(r.id) from devices_session s "
+        "join devices_device d on d.id = s.device_id "
+        "left join credit_receipt r on r.session_id = s.id and r.accepted "
+        "where d.name = 'tora' group by s.id"
+    )
+    wait_for("credit", lambda: [count > 0 for _, count in site.rows(end)] == [True])
+    processes = site_processes(starter.pid)
+    starter.send_signal(signal.SIGINT)
+    starter.wait(60)
+    wait_for("end of its processes", lambda: not any(map(is_running, processes)))
+    assert [cause for cause, _ in site.rows(end)] == ["stopped"]
+    said = [path.read_text() for path in (site.folder / "tora" / "torchrun").rglob("std*.log")]
+    assert len(said) == 4 and any("the session is closed on the site" in text for text in said)
+    assert not any("Traceback" in text for text in said)
+
+
 def test_the_password_of_the_organiser_is_printed_once_and_kept_nowhere(site):
     lines = [line for line in site.log.read_text().splitlines() if "Organiser account" in line]
     assert len(lines) == 1

@@ -1,7 +1,10 @@
-"""Trains as one process or as a group: `python -m tests.trainer.group_run SIZE FOLDER [ROUNDS]`.
+"""Trains as groups do: `python -m tests.trainer.group_run FOLDER FAMILY SIZE:SPLIT...`.
 
-Prints one JSON document: losses of the rounds, the parameters' fingerprint and state at the end,
-the moments' bytes in the first process, and every process's own memory.
+torchrun may start it, too.
+
+Prints one JSON list, with a document for each group in turn (SIZE 1: for one process alone): the
+losses of the rounds and lengths of their offers, the parameters' fingerprint and state at the end,
+and what each process holds between two micro-batches.
 """
 
 from __future__ import annotations
@@ -11,64 +14,91 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-import psutil
 import torch
 
 from tests.trainer.models import make_batch, make_recipe
+from trainer.engine import torchrun
+from trainer.engine.ending import norm_of
 from trainer.engine.group_learner import GroupLearner
 from trainer.engine.learner import Learner
 from trainer.recipe import Choice
 
-WIDE = {"hidden": 128, "layers": 4, "heads": 2, "length": 32}
+ROUNDS = 6
+WIDE = {
+    "albert": {"hidden": 128, "layers": 4, "heads": 2, "embedding": 33, "length": 32},
+    "causal": {"hidden": 128, "layers": 4, "heads": 2, "length": 32},
+}
 
 
-def make(size: int, folder: Path) -> Learner:
-    recipe = make_recipe().model_copy(update={"family": Choice(name="causal", params=WIDE)})
-    return GroupLearner(recipe, 0, size, folder) if size > 1 else Learner(recipe, 0)
+def make(size: int, folder: Path, family: str = "causal", split: str = "optimizer") -> Learner:
+    choice = Choice(name=family, params=WIDE[family])
+    recipe = make_recipe().model_copy(update={"family": choice})
+    return GroupLearner(recipe, 0, size, folder, split) if size > 1 else Learner(recipe, 0)
 
 
 def download(learner: Learner, ended: threading.Event) -> None:
     """As newcomers do: again and again, on another thread, whatever the learner is at."""
-    while not ended.wait(0.02):
+    while not ended.wait(0.05):
         metadata, state = learner.state()
         assert len(state) == 3 * len(learner.params) and metadata["round"] <= learner.round
 
 
-def main(size: int, folder: Path, rounds: int) -> None:
-    learner, losses, ended = make(size, folder), [], threading.Event()
-    newcomer = ThreadPoolExecutor().submit(download, learner, ended)
-    for number in range(rounds):
-        batches = [make_batch(10 * number + part, rows=5) for part in range(3)]
-        loss = sum(learner.learn(batch) or 0.0 for batch in batches)
-        offer = learner.offer()
-        assert offer is not None
-        more = learner.learn(make_batch(10 * number + 9, rows=1)) or 0.0  # one more after an offer
-        offer = learner.offer()
-        losses.append((loss + more) / learner.context.tokens)
-        learner.accept(offer.tensors, [])
-        if number == rounds // 2:
-            learner.load_state(learner.round, learner.state()[1])  # as a newcomer does
-    ended.set()
-    newcomer.result()
+def train(learner: Learner) -> dict[str, Any]:
+    losses, norms, ended = [], [], threading.Event()
+    with ThreadPoolExecutor() as pool:
+        newcomer = pool.submit(download, learner, ended)
+        for number in range(ROUNDS):
+            batches = [make_batch(10 * number + part, rows=5) for part in range(3)]
+            loss = sum(learner.learn(batch, rows=2) or 0.0 for batch in batches)
+            offer = learner.offer()
+            assert offer is not None
+            more = learner.learn(make_batch(10 * number + 9, rows=1)) or 0.0  # after an offer
+            offer = learner.offer()
+            losses.append((loss + more) / learner.context.tokens)
+            norms.append(norm_of(offer.tensors))
+            learner.accept(offer.tensors, [])
+            if number == ROUNDS // 2:
+                learner.load_state(learner.round, learner.state()[1])  # as a newcomer does
+        ended.set()
+        newcomer.result()
     state = learner.state()[1]
-    shard = getattr(learner, "_shard", None)
-    moments = sum(t.nbytes for kind in learner.strategy.shared.values() for t in kind)
-    family = [psutil.Process(), *psutil.Process().children()]
-    print(
-        json.dumps(
-            {
-                "losses": losses,
-                "fingerprint": learner.fingerprint(),
-                "state": [[float(t.double().sum()), float(t.double().norm())] for t in state],
-                "moment_bytes": shard.moment_bytes if shard else moments,
-                "own_bytes": [process.memory_full_info().uss for process in family],
-            }
-        )
-    )
-    learner.close()
+    learner.learn(make_batch(99))
+    return {
+        "losses": losses,
+        "norms": norms,
+        "fingerprint": learner.fingerprint(),
+        "state": [[float(t.double().sum()), float(t.double().norm())] for t in state],
+        "held": held(learner),
+    }
+
+
+def held(learner: Learner) -> list[tuple[int, ...]]:
+    """For each process the bytes of its parameters, of its gradient and of its moments."""
+    if isinstance(learner, GroupLearner):
+        return learner.weigh()
+    whole = sum(param.nbytes for param in learner.params)
+    return [(whole, whole, 2 * whole)]
+
+
+def main(folder: Path, family: str, groups: list[str]) -> None:
+    done = []
+    for group in groups:
+        size, split = group.split(":")
+        place = folder / f"{size}-{split}"  # torch's FileStore reads its file to the very end
+        place.mkdir()
+        learner = make(int(size), place, family, split)
+        done.append(train(learner))
+        learner.close()
+    print(json.dumps(done))
+
+
+def agent(size: int = 0) -> int:
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    return 0
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main(int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 6)
+    sys.exit(torchrun.take_part(agent) if torchrun.has_started_us() else agent())

@@ -1,4 +1,4 @@
-"""Several processes of one device train as one would, and each holds a part of the moments."""
+"""Several processes of one device train as one would, and each holds a part of the state."""
 
 from __future__ import annotations
 
@@ -13,42 +13,85 @@ import psutil
 import pytest
 
 from tests.trainer.models import make_recipe
+from trainer.__main__ import main
 from trainer.engine.group_learner import GroupLearner
+from trainer.engine.job import Job
+from trainer.engine.sharding import WAYS
+from trainer.launcher.machine import SPLITS
 from trainer.recipe import Choice
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(size: int, folder: Path) -> dict:
+TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+
+
+def run(folder: Path, family: str, groups: tuple[str, ...], starter: list[str]) -> list[dict]:
+    words = [*starter, "-m", "tests.trainer.group_run", str(folder), family, *groups]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.group_run", str(size), str(folder)],
+        [sys.executable, *words],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory) -> dict:
-    return run(1, tmp_path_factory.mktemp("alone"))
-
-
-@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.soak)])
-def test_a_group_learns_what_one_process_does_and_each_keeps_its_share_of_the_moments(
-    alone: dict, tmp_path: Path, size: int
-):
-    together = run(size, tmp_path)
+def check(alone: dict, together: dict, size: int, split: str) -> None:
+    """The same as one process, and of what is split not more than a share in any process."""
     assert together["losses"] == pytest.approx(alone["losses"], rel=1e-5)
+    assert together["norms"] == pytest.approx(alone["norms"], rel=1e-3)
     assert together["fingerprint"] == pytest.approx(alone["fingerprint"], rel=1e-4, abs=1e-3)
     for mine, theirs in zip(together["state"], alone["state"], strict=True):
         assert mine == pytest.approx(theirs, rel=1e-3, abs=1e-3)
-    assert together["moment_bytes"] < 1.1 * alone["moment_bytes"] / size
-    assert len(together["own_bytes"]) == size
-    assert max(together["own_bytes"]) < alone["own_bytes"][0]
+    ((whole, _, whole_moments),) = alone["held"]
+    assert len(together["held"]) == size
+    for parameters, gradient, moments in together["held"]:
+        share = 1.1 * whole / size
+        assert moments < 1.1 * whole_moments / size
+        if split == "optimizer":
+            assert (parameters, gradient) == (whole, whole)
+        elif split == "gradients":  # all parameters, and the part that the optimizer steps
+            assert gradient < share and whole <= parameters < whole + share
+        else:
+            assert gradient < share and parameters < share
+
+
+@pytest.mark.parametrize(
+    ("family", "groups", "starter"),
+    [
+        ("causal", ("2:optimizer", "2:gradients"), []),
+        ("albert", ("2:optimizer", "2:parameters"), TORCHRUN),  # one after the other, as restarts
+        pytest.param(
+            "causal", ("3:optimizer", "2:parameters", "2:offload"), [], marks=pytest.mark.soak
+        ),
+        pytest.param(
+            "albert", ("2:optimizer", "3:gradients", "3:parameters"), [], marks=pytest.mark.soak
+        ),
+    ],
+)
+def test_a_group_learns_what_one_process_does_and_each_holds_its_share(
+    tmp_path: Path, family: str, groups: tuple[str, ...], starter: list[str]
+):
+    """With shared layers (ALBERT) and tied word vectors (both); nothing divides evenly."""
+    alone, *together = run(tmp_path, family, ("1:", *groups), starter)
+    for group, done in zip(groups, together, strict=True):
+        size, split = group.split(":")
+        check(alone, done, int(size), split)
+
+
+def test_what_the_launcher_offers_to_split_is_what_the_engine_can():
+    assert set(SPLITS) == set(WAYS)
+    assert SPLITS[0] == Job.__dataclass_fields__["split"].default
+
+
+def test_one_process_alone_has_nothing_to_split_and_is_told_so(capsys):
+    assert main(["run", "--site", "http://127.0.0.1:1", "--split", "parameters"]) == 1
+    assert "Give --processes 2 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("strategy", ["fedavg", "diloco"])
@@ -106,3 +149,39 @@ def test_a_process_that_was_killed_is_named_instead_of_waited_for(waiting):
     os.kill(other.pid, signal.SIGKILL)
     out, _ = process.communicate("\n", timeout=60)
     assert out.startswith("a process of this device's group was killed (SIGKILL")
+
+
+FULL = """
+import resource, sys, torch
+from pathlib import Path
+from tests.trainer.group_run import make
+from tests.trainer.models import make_batch
+from trainer.device import memory
+torch.set_num_threads(1)
+learner = make(2, Path(sys.argv[1]), split="parameters")
+learner.learn(make_batch())
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+limit = pages * resource.getpagesize() + 16 * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for act in (lambda: learner.learn(make_batch(rows=2048)), learner.begin):
+    try:
+        act()
+    except (RuntimeError, MemoryError) as error:
+        print(memory.ran_out(error), error)
+learner.close()
+print("closed")
+"""
+
+
+def test_memory_that_ran_out_in_a_pass_of_all_ends_the_group_and_says_so(tmp_path: Path):
+    """First the loop hears of it, so that the next start takes fewer; then nothing can go on."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    words = "memory ran out while the processes of this device's group worked"
+    assert done.stdout.splitlines() == [f"True {words}", f"False {words}", "closed"], done.stderr

@@ -19,12 +19,13 @@ def site(launcher_site):
 
 def test_a17_it_installs_and_starts_in_a_folder_with_bengali_blanks_and_quotes(tmp_path, site):
     volunteer = Volunteer(tmp_path / "আমার ফোল্ডার (1)" / "it's & x", site)
-    code, out = volunteer.start("--yes", "--plain", "--threads", "1")
+    wishes = ["--threads", "1", "--processes", "2", "--split", "parameters"]
+    code, out = volunteer.start("--yes", "--plain", *wishes)
     assert code == 0, out
     agent = json.loads(out.split("agent: ")[1].splitlines()[0])
     assert agent == [
         "run", "--site", site.url, "--home", str(volunteer.home), "--collaboration", "demo",
-        "--plain", "--yes", "--threads", "1",
+        "--plain", "--yes", *wishes,
     ]  # fmt: skip
     assert str(volunteer.home / "envs") in out.split("tiny: ")[1]
     (file,) = volunteer.device_files()

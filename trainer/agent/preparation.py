@@ -59,6 +59,7 @@ class Preparation:
             clock_offset_s=offset_s,
             num_threads=seat.num_threads,
             num_processes=seat.num_processes,
+            split=seat.split,
             listen_address=seat.listen_address,
             announce_host=seat.announce_host,
             checkpoint_folder=seat.checkpoint_folder,

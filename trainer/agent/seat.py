@@ -12,7 +12,7 @@ from typing import IO
 
 from pydantic import Field, ValidationError
 
-from trainer.launcher.machine import threads_by_default
+from trainer.launcher.machine import SPLITS, threads_by_default
 from trainer.launcher.place import Unusable, make_folder, site_folder, stored_device
 from trainer.wire import Message, Role, Slug
 
@@ -23,7 +23,8 @@ LOG_BYTES = 5_000_000
 class Seat:
     """`cache` holds downloads; `folder` is private to this device and collaboration.
 
-    `port` is where a volunteer wants to be dialled, 0: anywhere.
+    `port` is where a volunteer wants to be dialled, 0: anywhere. `split` is what `num_processes`
+    processes split.
     """
 
     site: str
@@ -34,6 +35,7 @@ class Seat:
     role: Role = Role.PEER
     num_threads: int = 1
     num_processes: int = 1
+    split: str = SPLITS[0]
     log_file: Path | None = None
     checkpoint_folder: Path | None = None
     listen_address: str = "/ip4/0.0.0.0/tcp/0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,33 +10,55 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
+from torch.nn.utils import get_total_norm
 
 from trainer import catalogue
 from trainer.device import memory
+from trainer.engine.following import Assignment
 from trainer.engine.group import Group
 from trainer.engine.learner import Learner
-from trainer.engine.shard import KINDS, Command, Shard
+from trainer.engine.sharding import make_shard
+from trainer.engine.sharding.base import KINDS, Command, Held, Shard
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
-from trainer.strategies.base import Context, Offer
+from trainer.strategies.base import Offer
 from trainer.swarm.orphans import ProcessEnded
+
+MIB = 2**20
+TINY = 1e-6  # as torch's clip_grad_norm_ has it
+log = logging.getLogger(__name__)
 
 
 class GroupLearner(Learner):
-    """`size` processes learn what one would; each holds the moments of its share (`shard.py`)."""
+    """`size` processes learn what one would; `split` says what each holds a share of.
 
-    def __init__(self, recipe: Recipe, pad_id: int, size: int, folder: Path) -> None:
+    What the swarm needs is whole all the same: this first process keeps the anchor in the
+    processor's memory, and has there each offer, average and state while it is on its way. No step
+    is taken between averages, so the anchor and the parameters are one.
+    """
+
+    def __init__(
+        self, recipe: Recipe, pad_id: int, size: int, folder: Path, split: str = "optimizer"
+    ) -> None:
         if catalogue.create("strategies", recipe.strategy).local:
             raise ValueError(
                 f"{recipe.strategy.name} takes local steps, which the processes of a group do not "
                 "share yet: start this device without --processes"
             )
-        self._group = Group(size, recipe, pad_id, folder)
+        threads = max(1, torch.get_num_threads() // size)
+        self._assignment = Assignment(
+            recipe=recipe, pad_id=pad_id, split=split, num_threads=threads
+        )
+        self._group = Group(size, self._assignment, folder)
         super().__init__(recipe, pad_id)
         self._base_bytes = memory.used_bytes()
 
     def _make_optimizer(self) -> torch.optim.Optimizer:
-        self._shard = Shard(self.family, self.model, self.recipe.optimizer)
+        options, split = self.recipe.optimizer, self._assignment.split
+        self._shard = make_shard(split, self.family, self.model, options)
+        self._name = f"{super().device_name} x {self._shard.size}"
+        self.device = torch.device("cpu")  # of whole tensors
+        self.params = self.anchor = [anchor.cpu() for anchor in self.anchor]
         for kind in KINDS:  # names and shapes: what they hold is in the shards
             self.strategy.shared[kind] = [torch.empty_like(p, device="meta") for p in self.params]
         return self._shard.optimizer
@@ -54,13 +77,16 @@ class GroupLearner(Learner):
 
     @property
     def device_name(self) -> str:
-        return f"{super().device_name} x {self._shard.size}"
+        return self._name
 
-    def begin(self) -> Context:
-        context = super().begin()
-        with self._led(Command.CLEAR):
-            pass  # ours is cleared
-        return context
+    def _rewind(self) -> list[Tensor]:
+        with self._led(Command.CLEAR) as shard:
+            shard.clear()
+        return self._nothing()
+
+    def _nothing(self) -> list[Tensor]:
+        """Zeros of the parameters' shapes that take no memory."""
+        return [torch.zeros(()).expand(param.shape) for param in self.params]
 
     def _accumulate(self, batch: Batch, rows: int) -> float | None:
         with self._led(Command.LEARN, batch.samples, batch.ids.shape[1], rows) as shard:
@@ -71,24 +97,36 @@ class GroupLearner(Learner):
         return loss if math.isfinite(loss) else None
 
     def offer(self) -> Offer | None:
-        with self._led(Command.REDUCE) as shard:
-            shard.reduce()
-        return super().offer()
+        with self._led(Command.COLLECT) as shard:
+            self.context.gradient = shard.collect()
+        offer = super().offer()
+        self.context.gradient = self._nothing()
+        return offer
 
-    def _move(self, rate: float) -> None:
+    def _step(self, mean: Sequence[Tensor]) -> None:
+        """Clipped as `clip_grad_norm_` does it."""
+        norm = float(get_total_norm(mean))
+        share = min(1.0, self.recipe.optimizer.clip_norm / (norm + TINY))
         with self._led(Command.STEP) as shard:
-            shard.step(rate)
+            params = shard.step(self.context.learning_rate, [share * tensor for tensor in mean])
+            for anchor, param in zip(self.anchor, params, strict=True):
+                anchor.copy_(param)
 
     def state(self) -> tuple[dict[str, int], list[Tensor]]:
         with self._led(Command.GATHER) as shard:
             moments = shard.gather()
-            return {"round": self.round}, [*(a.cpu().clone() for a in self.anchor), *moments]
+            return {"round": self.round}, [*(anchor.clone() for anchor in self.anchor), *moments]
 
     def load_state(self, round_number: int, tensors: Sequence[Tensor]) -> None:
-        with self._lock, torch.no_grad():
+        with self._lock:
             super().load_state(round_number, tensors)
             with self._led(Command.LOAD, round_number) as shard:
-                shard.load(round_number, tensors[len(self.anchor) :])
+                shard.load(round_number, self.anchor, tensors[len(self.anchor) :])
+
+    def weigh(self) -> list[Held]:
+        """What each process holds between two micro-batches."""
+        with self._led(Command.WEIGH) as shard:
+            return shard.weigh()
 
     def close(self) -> None:
         self._group.close(self._shard)

@@ -20,9 +20,9 @@ class Job:
     `folder` is private to this device and collaboration: `identity.key` (peer id, passport key
     and owner of DHT records in one RSA key) and what must outlive a restart. `texts` are the local
     files of `recipe.texts`, in order; None where the text is streamed from its URL.
-    `num_processes` share each micro-batch. `revocations` is the site's newest list, which a
-    coordinator passes on. `clock_offset_s` is site time minus device time. `shards` None: it reads
-    all of the texts, in an order of its own.
+    `num_processes` share each micro-batch, and split what `sharding.WAYS` calls `split`.
+    `revocations` is the site's newest list, which a coordinator passes on. `clock_offset_s` is site
+    time minus device time. `shards` None: it reads all of the texts, in an order of its own.
     """
 
     recipe: Recipe
@@ -38,6 +38,7 @@ class Job:
     clock_offset_s: float = 0.0
     num_threads: int = 1
     num_processes: int = 1
+    split: str = "optimizer"
     listen_address: str = "/ip4/0.0.0.0/tcp/0"
     announce_host: str = ""
     checkpoint_folder: Path | None = None

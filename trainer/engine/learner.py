@@ -55,20 +55,27 @@ class Learner:
     # ------------------------------------------------------------ one round
     def begin(self) -> Context:
         """Starts the round anew: nothing accumulated, parameters at the anchor."""
-        with torch.no_grad():
-            for param, anchor in zip(self.params, self.anchor, strict=True):
-                param.copy_(anchor)
-                param.grad = torch.zeros_like(param)
+        gradient = self._rewind()
         self.context = Context(
             params=self.params,
             anchor=self.anchor,
-            gradient=[param.grad for param in self.params],
+            gradient=gradient,
             step=self._step,
             round=self.round,
             learning_rate=learning_rate(self.recipe.optimizer, self.round),
         )
         self.strategy.start(self.context)
         return self.context
+
+    @torch.no_grad()
+    def _rewind(self) -> list[Tensor]:
+        """Parameters at the anchor; a gradient of zeros, which micro-batches add to."""
+        gradient = []
+        for param, anchor in zip(self.params, self.anchor, strict=True):
+            param.copy_(anchor)
+            param.grad = torch.zeros_like(param)
+            gradient.append(param.grad)
+        return gradient
 
     def learn(self, batch: Batch, rows: int = 0) -> float | None:
         """Adds one micro-batch to the round, `rows` sequences at a time (0: all); its summed loss.
@@ -144,15 +151,11 @@ class Learner:
         for accumulated, gradient in zip(self.context.gradient, mean, strict=True):
             accumulated.copy_(gradient)
         clip_grad_norm_(self.params, self.recipe.optimizer.clip_norm)
-        self._move(self.context.learning_rate)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.context.learning_rate
+        self.optimizer.step()
         for accumulated in self.context.gradient:
             accumulated.zero_()
-
-    def _move(self, rate: float) -> None:
-        """One optimizer step along the gradient."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
 
     def close(self) -> None:
         """Nothing to end."""

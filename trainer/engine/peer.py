@@ -62,7 +62,9 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
 def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> LeaveCause:
     tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
     if job.num_processes > 1:
-        learner: Learner = GroupLearner(job.recipe, tokenizer.pad, job.num_processes, job.folder)
+        learner: Learner = GroupLearner(
+            job.recipe, tokenizer.pad, job.num_processes, job.folder, job.split
+        )
     else:
         learner = Learner(job.recipe, tokenizer.pad)
     peer: SwarmPeer | None = None

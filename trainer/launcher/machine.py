@@ -41,6 +41,10 @@ def processes(text: str) -> int:
     return int(text)
 
 
+# what the processes of a group split among them; the trainer's engine says how
+SPLITS = ("optimizer", "gradients", "parameters", "offload")
+
+
 def memory_bytes() -> int:
     """Physical memory, or the container's limit where that is lower; 0: unknown."""
     try:

@@ -48,6 +48,12 @@ def children_end_with_us() -> Iterator[None]:
         _parent = None
 
 
+def end_with_parent(number: signal.Signals) -> None:
+    """This process gets the signal when the one that started it ends, however that ends."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+
 def _remember() -> None:
     global _parent
     if _parent is not None:
@@ -60,7 +66,6 @@ def _bind() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.setpgid(0, 0)
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != _parent:  # it died before we could ask
-            os._exit(1)
+    end_with_parent(signal.SIGKILL)
+    if os.getppid() != _parent:  # it died before we could ask
+        os._exit(1)

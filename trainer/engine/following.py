@@ -1,0 +1,93 @@
+"""How the processes of a group that are not the first learn their part, and their whole life.
+
+The first one leaves its assignments, as JSON, in a store that all of them read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from datetime import timedelta
+from typing import Any
+
+import psutil
+import torch
+import torch.distributed as dist
+from pydantic import BaseModel, ConfigDict
+
+from trainer.engine.model import build
+from trainer.engine.sharding import WAYS, make_shard
+from trainer.recipe import Recipe
+
+LOOPBACK = "127.0.0.1"
+LONGEST = timedelta(days=30)  # a group waits for its first process through any pause
+log = logging.getLogger(__name__)
+
+
+class Assignment(BaseModel):
+    """What a group trains and how; `num_threads` is each process's number of threads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    recipe: Recipe
+    pad_id: int
+    split: str
+    num_threads: int
+
+
+class Post:
+    """The assignments in a store, in order, the first under 1; an empty one is the last."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def leave(self, assignment: Assignment | None) -> int:
+        """From the first process; the number of the assignment. None: there will be no more."""
+        number = int(self._store.add("left", 1))
+        text = assignment.model_dump_json() if assignment else ""
+        self._store.set(f"assignment/{number}", text)
+        return number
+
+    def take(self, number: int) -> Assignment | None:
+        """Waits until it is there. Raises RuntimeError when the store has gone."""
+        text = self._store.get(f"assignment/{number}")
+        return Assignment.model_validate_json(text) if text else None
+
+    def meet(self, number: int, assignment: Assignment, rank: int, size: int) -> None:
+        """This process becomes one of the group, as soon as all are there."""
+        torch.set_num_threads(assignment.num_threads)
+        backend = "gloo"
+        if torch.cuda.is_available():
+            torch.cuda.set_device(rank % torch.cuda.device_count())
+            if WAYS[assignment.split].in_step:
+                backend = "cpu:gloo,cuda:nccl"
+        os.environ["GLOO_SOCKET_IFNAME"] = _loopback()
+        store = dist.PrefixStore(f"group/{number}", self._store)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=LONGEST)
+
+
+def _loopback() -> str:
+    """Name of the network interface that only this machine reaches."""
+    for name, addresses in psutil.net_if_addrs().items():
+        if any(a.family == socket.AF_INET and a.address == LOOPBACK for a in addresses):
+            return name
+    raise OSError(f"no network interface has the address {LOOPBACK}: a group needs it")
+
+
+def follow(post: Post, rank: int, size: int) -> bool:
+    """The whole life of a process that is not the first; False when it was cut short."""
+    number = 1
+    try:
+        while assignment := post.take(number):
+            post.meet(number, assignment, rank, size)
+            family, model = build(assignment.recipe, assignment.pad_id)
+            shard = make_shard(assignment.split, family, model, assignment.recipe.optimizer)
+            while shard.obey():
+                pass
+            dist.destroy_process_group()
+            number += 1
+    except (RuntimeError, MemoryError) as error:
+        log.info("process %d of the group ends: %s", rank, error)
+        return False
+    return True
