@@ -33,3 +33,8 @@ def sockets_of(pid: int) -> set[Path]:
 
 def shared_memory_of(*pids: int) -> list[Path]:
     return [path for pid in pids for path in Path("/dev/shm").glob(f"torch_{pid}_*")]
+
+
+def tree_of(pid: int) -> list[psutil.Process]:
+    """It and all that it started."""
+    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
