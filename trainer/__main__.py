@@ -26,6 +26,9 @@ def main(words: list[str] | None = None) -> int:
     except Unusable as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("Stopped before it took part.", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
