@@ -12,7 +12,7 @@ from pathlib import Path
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
-from trainer.launcher.machine import SPLITS, processes, threads
+from trainer.launcher.machine import SPLITS, Processes, processes, threads
 from trainer.launcher.place import Unusable, data_folder
 from trainer.simulator.options import add_options
 
@@ -43,9 +43,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--plain", action="store_true", help="print lines, for logs")
     run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
     run.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
-    run.add_argument("--processes", type=processes, default=1, help="that share the training")
     run.add_argument(
-        "--split", choices=SPLITS, default=SPLITS[0], help="what these processes split"
+        "--processes",
+        type=processes,
+        default=Processes(),
+        metavar="N[:SPLIT]",
+        help=f"that share the training, and what they split: {', '.join(SPLITS)}",
     )
     run.add_argument("--port", type=int, default=0, help="where others may dial this device")
     run.set_defaults(act=_run)
@@ -80,18 +83,13 @@ def _run(given: argparse.Namespace) -> int:
     _give_way()
 
     def agent(size: int) -> int:
-        given.processes = size
+        given.processes = given.processes._replace(number=size)
         return _agent(given)
 
     return torchrun.take_part(agent)
 
 
 def _agent(given: argparse.Namespace) -> int:
-    if given.split != SPLITS[0] and given.processes == 1:
-        raise Unusable(
-            f"--split {given.split} is for several processes: one has nobody to split with. "
-            "Give --processes 2 or more, or leave it out."
-        )
     site = given.site.rstrip("/")
     found = doctor.examine(_home(given), site)
     notable = [finding for finding in found if finding.state is not doctor.State.GOOD]
@@ -102,7 +100,7 @@ def _agent(given: argparse.Namespace) -> int:
     if asks and input("Go on? [Y/n] ").strip().lower() in ("n", "no"):
         return 0
     seat = volunteer_seat(_home(given), site, given.collaboration, given.threads, given.port)
-    seat = replace(seat, num_processes=given.processes, split=given.split)
+    seat = replace(seat, num_processes=given.processes.number, split=given.processes.split)
     log_to(seat.log_file)
     title = f"Potluck: {seat.slug} at {site}"
     plain = given.plain or not sys.stdout.isatty()

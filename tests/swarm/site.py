@@ -140,7 +140,7 @@ class Site:
         torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
         logs = ["--redirects", "3", "--log-dir", str(home / "torchrun")]
         words = ["-m", "trainer", "run", "--site", self.url, "--home", str(home)]
-        more = ["--collaboration", "demo", "--yes", "--split", "parameters"]
+        more = ["--collaboration", "demo", "--yes", "--processes", "2:parameters"]
         env = self.env | {"PYTHONPATH": str(ROOT)}
         return self._start([*torchrun, *logs, *words, *more], home, env)
 

@@ -89,9 +89,11 @@ def test_what_the_launcher_offers_to_split_is_what_the_engine_can():
     assert SPLITS[0] == Job.__dataclass_fields__["split"].default
 
 
-def test_one_process_alone_has_nothing_to_split_and_is_told_so(capsys):
-    assert main(["run", "--site", "http://127.0.0.1:1", "--split", "parameters"]) == 1
-    assert "Give --processes 2 or more" in capsys.readouterr().err
+@pytest.mark.parametrize("given", ["1:parameters", "2:optimiser", "2:"])
+def test_who_does_not_say_how_several_split_the_work_is_told_how(given: str, capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--site", "http://127.0.0.1:1", "--processes", given])
+    assert f"{given} does not say how several processes split" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("strategy", ["fedavg", "diloco"])

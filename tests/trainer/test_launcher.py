@@ -19,7 +19,7 @@ def site(launcher_site):
 
 def test_a17_it_installs_and_starts_in_a_folder_with_bengali_blanks_and_quotes(tmp_path, site):
     volunteer = Volunteer(tmp_path / "আমার ফোল্ডার (1)" / "it's & x", site)
-    wishes = ["--threads", "1", "--processes", "2", "--split", "parameters"]
+    wishes = ["--threads", "1", "--processes", "2:parameters"]
     code, out = volunteer.start("--yes", "--plain", *wishes)
     assert code == 0, out
     agent = json.loads(out.split("agent: ")[1].splitlines()[0])

@@ -23,7 +23,7 @@ def next_pause_s(environment: MutableMapping[str, str], now: float) -> float | N
     lately = [time for time in times if 0 <= now - time < WITHIN_S]
     if len(lately) >= len(PAUSES_S):
         return None
-    environment[VARIABLE] = " ".join(f"{time:.0f}" for time in [*lately, now])
+    environment[VARIABLE] = " ".join(f"{int(time)}" for time in [*lately, now])
     return PAUSES_S[len(lately)]
 
 

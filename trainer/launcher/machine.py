@@ -8,7 +8,7 @@ import platform
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def num_cores() -> int:
@@ -32,17 +32,35 @@ def threads(text: str) -> int:
     return int(text)
 
 
-def processes(text: str) -> int:
-    """The value of --processes. Raises argparse.ArgumentTypeError, in words, below 1."""
-    if not text.isdecimal() or int(text) < 1:
+# what the processes of a group split among them; the trainer's engine says how
+SPLITS = ("optimizer", "gradients", "parameters", "offload")
+
+
+class Processes(NamedTuple):
+    """That share the training of a device, and what they split."""
+
+    number: int = 1
+    split: str = SPLITS[0]
+
+
+def processes(text: str) -> Processes:
+    """The value of --processes, "2" or "2:parameters".
+
+    Raises argparse.ArgumentTypeError, in words, when it is neither.
+    """
+    number, colon, split = text.partition(":")
+    if not number.isdecimal() or int(number) < 1:
         raise argparse.ArgumentTypeError(
             f"{text} is no number of processes: give 1 or more, or leave it out"
         )
-    return int(text)
-
-
-# what the processes of a group split among them; the trainer's engine says how
-SPLITS = ("optimizer", "gradients", "parameters", "offload")
+    if not colon:
+        return Processes(int(number))
+    if split not in SPLITS or number == "1":
+        raise argparse.ArgumentTypeError(
+            f"{text} does not say how several processes split the work: give 2 or more, and one of "
+            f"{', '.join(SPLITS)}, as in 2:{SPLITS[2]}"
+        )
+    return Processes(int(number), split)
 
 
 def memory_bytes() -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from trainer.launcher import web
 from trainer.launcher.enrolment import enrolled
 from trainer.launcher.environment import MISLEADING, chosen_python, prepare, trainer_alone
-from trainer.launcher.machine import SPLITS, processes, threads
+from trainer.launcher.machine import SPLITS, Processes, processes, threads
 from trainer.launcher.place import Unusable, data_folder, make_folder
 
 WINDOWS = (
@@ -60,10 +60,11 @@ def _given(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--plain", action="store_true", help="print lines, for logs")
     parser.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
     parser.add_argument(
-        "--processes", type=processes, default=1, help="that share the training; default: 1"
-    )
-    parser.add_argument(
-        "--split", choices=SPLITS, default=SPLITS[0], help="what these processes split"
+        "--processes",
+        type=processes,
+        default=Processes(),
+        metavar="N[:SPLIT]",
+        help=f"that share the training, and what they split: {', '.join(SPLITS)}",
     )
     parser.add_argument("--port", type=int, default=0, help="where others may dial this computer")
     parser.add_argument("--home", type=Path, default=None, help="data folder")
@@ -130,8 +131,8 @@ def _replace_by_agent(
     command += ["--plain"] if given.plain else []
     command += ["--yes"] if given.yes else []
     command += ["--threads", str(given.threads)] if given.threads else []
-    command += ["--processes", str(given.processes)] if given.processes > 1 else []
-    command += ["--split", given.split] if given.split != SPLITS[0] else []
+    if given.processes.number > 1:
+        command += ["--processes", "{}:{}".format(*given.processes)]
     command += ["--port", str(given.port)] if given.port else []
     env = {key: value for key, value in os.environ.items() if key not in MISLEADING}
     env["PYTHONUTF8"] = "1"
