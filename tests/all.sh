@@ -13,23 +13,27 @@ step() {
     shift
     timeout --foreground -k 10 "$LONGEST_S" "$@" || failed=1
 }
-swarms() {
-    step "real swarms" python -m pytest -q -m "swarm and ($chosen)" --ignore-glob '*/test_site_*.py'
-    step "a real site with real agents" python -m pytest -q -m "swarm and ($chosen)" tests/swarm/test_site_*.py
-    exit $failed
+set -m # groups of their own for what runs beside, to be ended whole
+said=$(mktemp -d)
+beside=()
+run_beside() {
+    (renice -n 5 "$BASHPID" >/dev/null && step "$@" && exit $failed) >"$said/${#beside[@]}" 2>&1 &
+    beside+=($!)
 }
-set -m # a group of its own for what runs beside, to be ended whole
-said=$(mktemp)
-(renice -n 5 "$BASHPID" >/dev/null && swarms) >"$said" 2>&1 &
-swarms=$!
+run_beside "real swarms" \
+    python -m pytest -q -m "swarm and ($chosen)" --ignore-glob '*/test_site_*.py'
+run_beside "a real site with real agents" \
+    python -m pytest -q -m "swarm and ($chosen)" tests/swarm/test_site_*.py
 set +m
-trap 'kill -TERM -- -$swarms 2>/dev/null; rm -f "$said"' EXIT
+trap 'for group in "${beside[@]}"; do kill -TERM -- "-$group" 2>/dev/null; done; rm -rf "$said"' EXIT
 trap 'exit 130' INT TERM
 step "style, types, borders" make -s lint
 step "site, agent and launcher, SQLite" python -m pytest -q -m "not browser and not swarm and ($chosen)"
 step "the site again, PostgreSQL" \
     python -m tests.postgres python -m pytest -q -m "not browser and not swarm and ($chosen)" tests/web tests/live
 step "in the browser" python -m pytest -q -m "browser and ($chosen)"
-wait "$swarms" || failed=1
-cat "$said"
+for number in "${!beside[@]}"; do
+    wait "${beside[$number]}" || failed=1
+    cat "$said/$number"
+done
 exit $failed

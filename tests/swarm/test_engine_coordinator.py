@@ -127,6 +127,7 @@ def test_a_peer_without_a_valid_passport_is_refused_by_the_dht(swarm: Swarm, tmp
 
 def test_a_peer_leaves_cleanly_whatever_it_does(swarm: Swarm):
     swarm.open()
+    swarm.add("b", lies={"slow": 1.5})  # for which others wait, so that it is seen that they do
     peer = swarm.add("a")
     for moment in ("starting", "training", "matchmaking", "paused"):
         if moment == "paused":
