@@ -42,6 +42,7 @@ async def test_a_finished_round_extends_the_curve_without_a_reload(live, token):
     await agent.report(1, receipt(0, loss=4.25))
     await viewer.sees(lambda viewer: 0 in viewer.rounds)
     assert viewer.rounds[0]["loss"] == 4.25
+    await viewer.sees(lambda viewer: viewer.state["last_round"] is not None)
     assert viewer.state["last_round"]["round"] == 0
     await viewer.sees(lambda viewer: viewer.state["effort"]["samples"] == 64)
     await viewer.sees(lambda viewer: viewer.state["state"] == "running")

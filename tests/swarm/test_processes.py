@@ -26,7 +26,10 @@ def swarm(tmp_path_factory):
     swarm.close()
 
 
-@pytest.mark.parametrize("part", WORDS)
+@pytest.mark.parametrize(
+    "part",  # of a whole agent the averaging process is killed in test_site_agents.py
+    [pytest.param(p, marks=[pytest.mark.soak] * (p in ("averaging", "daemon"))) for p in WORDS],
+)
 def test_a_peer_whose_process_is_killed_names_it_and_leaves_nothing(swarm: Swarm, part: str):
     if not swarm.members:
         swarm.open()
