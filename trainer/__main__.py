@@ -12,7 +12,7 @@ from pathlib import Path
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
-from trainer.launcher.machine import SPLITS, Processes, processes, threads
+from trainer.launcher import machine
 from trainer.launcher.place import Unusable, data_folder
 from trainer.simulator.options import add_options
 
@@ -42,14 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--home", type=Path, default=None, help="data folder")
     run.add_argument("--plain", action="store_true", help="print lines, for logs")
     run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
-    run.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
-    run.add_argument(
-        "--processes",
-        type=processes,
-        default=Processes(),
-        metavar="N[:SPLIT]",
-        help=f"that share the training, and what they split: {', '.join(SPLITS)}",
-    )
+    machine.add_options(run)
     run.add_argument("--port", type=int, default=0, help="where others may dial this device")
     run.set_defaults(act=_run)
     check = acts.add_parser("doctor", help="look at this machine, and say what to do")
@@ -76,7 +69,7 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    if "TORCHELASTIC_RUN_ID" not in os.environ:
+    if not machine.is_started_by_torchrun():
         return _agent(given)
     from trainer.engine import torchrun
 

@@ -23,6 +23,7 @@ from trainer.engine import torchrun
 from trainer.engine.ending import norm_of
 from trainer.engine.group_learner import GroupLearner
 from trainer.engine.learner import Learner
+from trainer.launcher.machine import is_started_by_torchrun
 from trainer.recipe import Choice
 
 ROUNDS = 6
@@ -101,4 +102,4 @@ def agent(size: int = 0) -> int:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    sys.exit(torchrun.take_part(agent) if torchrun.has_started_us() else agent())
+    sys.exit(torchrun.take_part(agent) if is_started_by_torchrun() else agent())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
+from tests.at_once import at_once
 from tests.factories import make_device, make_session, make_user
 from trainer.wire import Outcome, Receipt, Report, RoundSeen, VerdictSummary
 from webapp.accounts.services import delete_account, set_listed
@@ -87,22 +87,12 @@ def test_a16_receipts_carry_the_sites_time_whatever_the_devices_clock_says(sessi
 def test_two_writers_with_the_same_reports_book_each_once(alice, collaboration):
     sessions = [make_session(make_device(alice, f"pc-{i}")[0], collaboration) for i in range(4)]
     reports = [(s.pk, report(seq)) for s in sessions for seq in range(1, 26)]
-    news = []
 
     def write(order):
-        try:
-            for start in range(0, len(order), 10):
-                news.append(book_receipts(order[start : start + 10]))
-        finally:
-            connection.close()
+        return sum(book_receipts(order[start : start + 10]) for start in range(0, len(order), 10))
 
     orders = [reports, reports[::-1], random.Random(1).sample(reports, len(reports))]
-    threads = [threading.Thread(target=write, args=(order,)) for order in orders]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(news) == 100
+    assert sum(at_once(*(partial(write, order) for order in orders))) == 100
     assert selectors.my_totals(alice).samples == 800
 
 

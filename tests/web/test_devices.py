@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from datetime import timedelta
 
 import pytest
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import connection
 from django.utils import timezone
 
+from tests.at_once import at_once
 from tests.factories import make_collaboration, make_device, make_session, make_user
 from trainer.wire import LeaveCause, Machine, Role
 from webapp.accounts.services import delete_account
@@ -76,25 +75,15 @@ def test_an_unknown_code_and_that_of_a_banned_owner_are_refused(alice, collabora
 @pytest.mark.django_db(transaction=True)
 def test_a_code_used_by_two_machines_at_once_makes_one_device(alice, collaboration):
     code = services.make_code(alice, collaboration=collaboration, device_name="lab-pc")
-    outcomes = []
-    ready = threading.Barrier(4)
 
     def enrol():
-        ready.wait()
         try:
             services.enrol(code=code, machine=Machine())
-            outcomes.append("enrolled")
         except UserError as error:
-            outcomes.append(error.kind)
-        finally:
-            connection.close()
+            return error.kind
+        return "enrolled"
 
-    threads = [threading.Thread(target=enrol) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(outcomes) == ["enrolled", "used", "used", "used"]
+    assert sorted(at_once(*[enrol] * 4)) == ["enrolled", "used", "used", "used"]
     assert Device.objects.count() == 1
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from tests.at_once import at_once
 from tests.factories import make_device, make_user
 from tests.web.test_device_calls import ask_again
 from trainer.wire import Machine
@@ -37,20 +36,8 @@ def arrival(client):
 
 @pytest.mark.django_db(transaction=True)
 def test_the_button_pressed_twice_at_once_makes_one_code(alice, collaboration):
-    codes, ready = [], threading.Barrier(4)
-
-    def press():
-        ready.wait()
-        codes.append(
-            services.make_code(alice, collaboration=collaboration, device_name="pc", once="o" * 20)
-        )
-        connection.close()
-
-    threads = [threading.Thread(target=press) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    made = {"collaboration": collaboration, "device_name": "pc", "once": "o" * 20}
+    codes = at_once(*[lambda: services.make_code(alice, **made)] * 4)
     assert len(codes) == 4 and len(set(codes)) == 1
     assert EnrolmentCode.objects.count() == Entry.objects.filter(action="code.made").count() == 1
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
+from tests.at_once import at_once
 from tests.factories import make_device, make_user
 from trainer.passport import RevocationList, read_revocations
 from webapp.accounts.services import ban, delete_account, lift_ban
@@ -111,19 +110,7 @@ def test_the_list_is_worth_nothing_when_somebody_has_changed_it(alice, holder):
 @pytest.mark.django_db(transaction=True)
 def test_two_coordinators_that_ask_at_once_hear_one_list(alice, holder):
     revoke(holder, by=alice)
-    heard = []
-    ready = threading.Barrier(2)
-
-    def ask():
-        ready.wait()
-        heard.append(listed())
-        connection.close()
-
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    heard = at_once(listed, listed)
     assert {frozenset(devices) for _, devices in heard} == {frozenset({holder.pk.hex})}
     assert listed()[0] == max(number for number, _ in heard)
 

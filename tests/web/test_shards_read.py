@@ -6,11 +6,12 @@ import json
 import random
 import threading
 from collections import Counter
+from functools import partial
 from itertools import islice
 
 import pytest
-from django.db import connection
 
+from tests.at_once import at_once
 from tests.factories import make_device, make_user
 from tests.web.readers import Reader
 from trainer.agent.join import Api
@@ -45,9 +46,8 @@ class Volunteer:
             for row in self.text.documents("own"):
                 yield lease.passes, row
 
-    def train(self, ready) -> None:
+    def train(self) -> None:
         """Until it has begun the second pass."""
-        ready.wait()
         for passes, row in self.shards():
             if passes:
                 return
@@ -66,12 +66,7 @@ def test_c13_three_agents_read_each_row_once_while_one_of_them_leaves(
     )
     cyril.read += islice(cyril.shards(), 150)
     cyril.holder.leave()
-    ready = threading.Barrier(2)
-    threads = [threading.Thread(target=one.train, args=(ready,)) for one in (anna, bela)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(anna.train, bela.train)
     read = Counter(row for one in (anna, bela, cyril) for _, row in one.read)
     assert read == Counter(f"row {number}" for number in range(ROWS))
     assert anna.read and bela.read
@@ -106,34 +101,23 @@ def test_a_device_leases_over_the_api_until_it_is_shut_out(client, olga, collabo
 def test_devices_that_ask_at_once_never_hold_the_same_shard(monkeypatch, collaboration):
     monkeypatch.setattr(services, "FEWEST", 3)
     readers = [Reader(f"reader-{number}", collaboration) for number in range(6)]
-    ready = threading.Barrier(len(readers))
     looking = threading.Lock()
     holders: dict[int, str] = {}  # from an answer until just before the shard is given up
     wrong: list[object] = []
 
     def read(reader):
         name, draw = reader.device.name, random.Random(reader.device.name)
-        try:
-            ready.wait()
-            for _ in range(25):
-                act = draw.choice(["renew", "finished", "leaving"])
-                if act != "renew" and reader.lease is not None:
-                    with looking:
-                        del holders[reader.lease.shard]
-                if (lease := reader.ask(**{act: True} if act != "renew" else {})) is not None:
-                    with looking:
-                        if holders.setdefault(lease.shard, name) != name:
-                            wrong.append((lease.shard, holders[lease.shard], name))
-        except Exception as error:
-            wrong.append(error)
-        finally:
-            connection.close()
+        for _ in range(25):
+            act = draw.choice(["renew", "finished", "leaving"])
+            if act != "renew" and reader.lease is not None:
+                with looking:
+                    del holders[reader.lease.shard]
+            if (lease := reader.ask(**{act: True} if act != "renew" else {})) is not None:
+                with looking:
+                    if holders.setdefault(lease.shard, name) != name:
+                        wrong.append((lease.shard, holders[lease.shard], name))
 
-    threads = [threading.Thread(target=read, args=(reader,)) for reader in readers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(read, reader) for reader in readers))
     assert wrong == []
     assert Shard.objects.count() == 3
     assert sum(Shard.objects.values_list("passes", flat=True)) > 10

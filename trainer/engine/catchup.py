@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 10.0
 DOWNLOAD_S = 600.0
-LOOK_EVERY_S = 0.25
 PATIENCE_S = 15.0  # ahead of everybody for so long: it is not them who are late
 
 
@@ -58,7 +57,7 @@ class CatchUp:
                 Activity.CATCHING_UP,
                 f"no peer could give round {at_least}; trying again in {pause_s:.0f} s",
             )
-            self._pause(pause_s)
+            clock.sleep_while(self._is_wanted, pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
             view = loop.tracker.view()
             if view.round is None or view.round == loop.learner.round:
@@ -68,8 +67,3 @@ class CatchUp:
 
     def _is_wanted(self) -> bool:
         return self._loop.wish().wish is Wish.RUN
-
-    def _pause(self, seconds: float) -> None:
-        until = clock.monotonic() + seconds
-        while self._is_wanted() and clock.monotonic() < until:
-            clock.sleep(min(seconds, LOOK_EVERY_S))

@@ -18,6 +18,7 @@ import torch.distributed as dist
 from trainer.engine import torchrun
 from trainer.engine.following import Assignment, Post, follow
 from trainer.engine.sharding.base import Command, Shard
+from trainer.launcher.machine import is_started_by_torchrun
 from trainer.swarm import orphans
 
 FILENAME = "group"
@@ -30,7 +31,7 @@ class Group:
 
     def __init__(self, size: int, assignment: Assignment, folder: Path) -> None:
         self._others: list[BaseProcess] = []
-        post = torchrun.post() if torchrun.has_started_us() else self._fork(size, folder)
+        post = torchrun.post() if is_started_by_torchrun() else self._fork(size, folder)
         post.meet(post.leave(assignment), assignment, 0, size)
         self._post = post
 

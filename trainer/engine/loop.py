@@ -206,9 +206,7 @@ class RoundLoop:
         log.warning("Waiting: %s", reason)
         self.enter(Stage.AWAY)
         self.show(Activity.WAITING, f"{reason}; trying again in {PAUSE_S:.0f} s")
-        until = clock.monotonic() + PAUSE_S
-        while clock.monotonic() < until and self.wish().wish is Wish.RUN:
-            clock.sleep(IDLE_S)
+        clock.sleep_while(lambda: self.wish().wish is Wish.RUN, PAUSE_S)
 
     def _enough(self) -> str:
         """Why it takes no more micro-batches in this round; "" when it does."""

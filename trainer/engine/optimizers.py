@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from trainer import recipe
 from trainer.strategies.base import Strategy
 
 EPSILON = 1e-6
+ADAMW_MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def make_optimizer(
@@ -27,22 +28,37 @@ def make_optimizer(
             groups, lr=options.learning_rate, momentum=strategy.momentum, foreach=True
         )
         kinds = ["momentum_buffer"] if strategy.momentum else []
+        for param in params:
+            optimizer.state[param] = {kind: torch.zeros_like(param) for kind in kinds}
+        counts = {"step": [torch.tensor(0.0) for _ in params]}
     else:
-        betas = (options.beta1, options.beta2)
-        optimizer = torch.optim.AdamW(
-            groups, lr=options.learning_rate, betas=betas, eps=EPSILON, foreach=True
-        )
-        kinds = ["exp_avg", "exp_avg_sq"]
-    moments = {kind: [torch.zeros_like(param) for param in params] for kind in kinds}
-    counts = {"step": [torch.tensor(0.0) for _ in params]}  # on the CPU, where torch wants them
-    for place, param in enumerate(params):
-        state = moments if strategy.optimizer == "sgd" else moments | counts
-        optimizer.state[param] = {kind: tensors[place] for kind, tensors in state.items()}
+        optimizer = torch.optim.AdamW(groups, **adamw_options(options))
+        kinds = list(ADAMW_MOMENTS)
+        begin_adamw(optimizer, params)
+        counts = {"step": [optimizer.state[param]["step"] for param in params]}
+    moments = {kind: [optimizer.state[param][kind] for param in params] for kind in kinds}
     if strategy.local:
         strategy.own |= moments | counts
     else:
         strategy.shared |= moments
     return optimizer
+
+
+def adamw_options(options: recipe.Optimizer) -> dict[str, Any]:
+    """Its arguments beside the parameters."""
+    return {
+        "lr": options.learning_rate,
+        "betas": (options.beta1, options.beta2),
+        "eps": EPSILON,
+        "foreach": True,
+    }
+
+
+def begin_adamw(optimizer: torch.optim.Optimizer, params: Iterable[Tensor]) -> None:
+    """Moments of zeros, and no step taken; that count is on the CPU, where torch wants it."""
+    for param in params:
+        moments = {kind: torch.zeros_like(param) for kind in ADAMW_MOMENTS}
+        optimizer.state[param] = {**moments, "step": torch.tensor(0.0)}
 
 
 def decay_groups(options: recipe.Optimizer, params: Sequence[Tensor]) -> list[dict[str, Any]]:

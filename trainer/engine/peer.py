@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import time
 from collections.abc import Callable, Iterator
 
 import torch
@@ -126,9 +125,7 @@ def _connect(job: Job, wishes: Wishes, status: Status) -> SwarmPeer | None:
         except Unreachable as error:
             log.info("%s: %s", error, error.__cause__)
             status.set(Activity.WAITING, f"{error}; trying again")
-        until = time.monotonic() + pause_s
-        while time.monotonic() < until and is_wanted():
-            time.sleep(0.2)
+        clock.sleep_while(is_wanted, pause_s)
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
     return None
 

@@ -17,12 +17,6 @@ from torch.distributed.rendezvous import rendezvous
 from trainer.engine.following import LONGEST, Post, follow
 from trainer.swarm import orphans
 
-MARK = "TORCHELASTIC_RUN_ID"  # in the environment of what torchrun started
-
-
-def has_started_us() -> bool:
-    return MARK in os.environ
-
 
 def post() -> Post:
     """In torchrun's own store; what it starts again begins anew there."""

@@ -63,6 +63,22 @@ def processes(text: str) -> Processes:
     return Processes(int(number), split)
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What a device lends; the launcher and the agent ask the same."""
+    parser.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
+    parser.add_argument(
+        "--processes",
+        type=processes,
+        default=Processes(),
+        metavar="N[:SPLIT]",
+        help=f"that share the training, and what they split: {', '.join(SPLITS)}",
+    )
+
+
+def is_started_by_torchrun() -> bool:
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
 def memory_bytes() -> int:
     """Physical memory, or the container's limit where that is lower; 0: unknown."""
     try:

@@ -14,7 +14,7 @@ from typing import Any
 from trainer.launcher import web
 from trainer.launcher.enrolment import enrolled
 from trainer.launcher.environment import MISLEADING, chosen_python, prepare, trainer_alone
-from trainer.launcher.machine import SPLITS, Processes, processes, threads
+from trainer.launcher.machine import add_options
 from trainer.launcher.place import Unusable, data_folder, make_folder
 
 WINDOWS = (
@@ -58,14 +58,7 @@ def _given(words: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--yes", action="store_true", help="do not ask (for headless machines)")
     parser.add_argument("--plain", action="store_true", help="print lines, for logs")
-    parser.add_argument("--threads", type=threads, default=None, help="default: all cores but one")
-    parser.add_argument(
-        "--processes",
-        type=processes,
-        default=Processes(),
-        metavar="N[:SPLIT]",
-        help=f"that share the training, and what they split: {', '.join(SPLITS)}",
-    )
+    add_options(parser)
     parser.add_argument("--port", type=int, default=0, help="where others may dial this computer")
     parser.add_argument("--home", type=Path, default=None, help="data folder")
     return parser.parse_args(words)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Protocol
 
+LOOK_EVERY_S = 0.25
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # goes on while asleep
 _offset_s: float | None = None
 
@@ -58,6 +60,13 @@ def monotonic() -> float:
 
 def sleep(seconds: float) -> None:
     _clock.sleep(seconds)
+
+
+def sleep_while(is_wanted: Callable[[], bool], seconds: float) -> None:
+    """As long at most; asks several times a second."""
+    until = monotonic() + seconds
+    while is_wanted() and monotonic() < until:
+        sleep(min(seconds, LOOK_EVERY_S))
 
 
 def follow(clock: Clock) -> Clock:

@@ -70,10 +70,9 @@ def change(
         last = newest_entry(locked, CHANGED)
         who = last.actor_name if last and last.actor_name else "Somebody"
         raise UserError(f"{who} changed this draft after you opened it.", kind="conflict")
-    if recipe.collaboration != locked.slug:
-        refuse_taken(recipe.collaboration)
     detail = {"changed": ", ".join(changed), "recipe": recipe.sha256()}
     if recipe.collaboration != locked.slug:
+        refuse_taken(recipe.collaboration)
         detail["was at"] = locked.slug
     if recipe.texts != before.recipe.texts:
         text_credit = credit_of(recipe)

@@ -18,8 +18,8 @@ from torch.nn import Module, ModuleList
 
 from trainer import recipe
 from trainer.engine.model import place
-from trainer.engine.optimizers import EPSILON, decay_groups
-from trainer.engine.sharding.base import KINDS, Held, Loss, Shard
+from trainer.engine.optimizers import adamw_options, begin_adamw, decay_groups
+from trainer.engine.sharding.base import Held, Loss, Shard
 from trainer.engine.sharding.pieces import deal, fetch, local
 
 
@@ -62,16 +62,9 @@ class Gradients(Shard):
         return loss
 
     def _make_optimizer(self, options: recipe.Optimizer) -> torch.optim.Optimizer:
-        optimizer = torch.optim.AdamW(
-            decay_groups(options, self.params),
-            lr=options.learning_rate,
-            betas=(options.beta1, options.beta2),
-            eps=EPSILON,
-            foreach=True,
-        )
-        for param in self.params:
-            moments = {kind: torch.zeros_like(param) for kind in KINDS}
-            optimizer.state[param] = {**moments, "step": torch.tensor(0.0)}
+        groups = decay_groups(options, self.params)
+        optimizer = torch.optim.AdamW(groups, **adamw_options(options))
+        begin_adamw(optimizer, self.params)
         return optimizer
 
     def _state_of(self, index: int) -> dict[str, Tensor]:
@@ -105,7 +98,7 @@ class Gradients(Shard):
         gathered = [p for p in self._loss.parameters() if not isinstance(p, DTensor)]
         params = sum(tensor.nbytes for tensor in [*map(local, self.params), *gathered])
         gradient = sum(local(param.grad).nbytes for param in self.params)
-        return Held(params, gradient, sum(m.nbytes for kind in KINDS for m in self._moments(kind)))
+        return Held(params, gradient, self._moment_bytes())
 
 
 class Parameters(Gradients):

@@ -14,25 +14,17 @@ from torch import Tensor
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from trainer import recipe
-from trainer.engine.optimizers import EPSILON, decay_groups
-from trainer.engine.sharding.base import KINDS, Held, Shard
+from trainer.engine.optimizers import adamw_options, begin_adamw, decay_groups
+from trainer.engine.sharding.base import Held, Shard
 
 
 class Moments(Shard):
     def _make_optimizer(self, options: recipe.Optimizer) -> torch.optim.Optimizer:
-        optimizer = ZeroRedundancyOptimizer(
-            decay_groups(options, self.params),
-            torch.optim.AdamW,
-            lr=options.learning_rate,
-            betas=(options.beta1, options.beta2),
-            eps=EPSILON,
-            foreach=True,
-        )
-        self._state: Any = optimizer.optim.state
+        groups = decay_groups(options, self.params)
+        optimizer = ZeroRedundancyOptimizer(groups, torch.optim.AdamW, **adamw_options(options))
         for group in optimizer.optim.param_groups:
-            for param in group["params"]:
-                self._state[param] = {kind: torch.zeros_like(param) for kind in KINDS}
-                self._state[param]["step"] = torch.tensor(0.0)
+            begin_adamw(optimizer.optim, group["params"])
+        self._state: Any = optimizer.optim.state
         return optimizer
 
     def _state_of(self, index: int) -> dict[str, Tensor]:
@@ -60,6 +52,5 @@ class Moments(Shard):
         return self.params
 
     def held(self) -> Held:
-        moments = sum(m.nbytes for kind in KINDS for m in self._moments(kind))
         params = sum(param.nbytes for param in self.params)
-        return Held(params, sum(param.grad.nbytes for param in self.params), moments)
+        return Held(params, sum(param.grad.nbytes for param in self.params), self._moment_bytes())
