@@ -141,8 +141,12 @@ class Group:
         offers: Sequence[Sequence[torch.Tensor]],
         tokens: Sequence[int],
         lies: dict[int, dict[str, Any]] | None = None,
+        leaver: int | None = None,
     ) -> list[Result]:
-        """One round of all members at once; `lies` change the notes of some, by their number."""
+        """One round of all members at once; `lies` change the notes of some, by their number.
+
+        The member with the number `leaver` lets go of the round as soon as it averages.
+        """
         self.round += 1
         notes = [
             self.note(offer, count, **(lies or {}).get(number, {}))
@@ -150,7 +154,13 @@ class Group:
         ]
         with ThreadPoolExecutor(len(offers)) as pool:
             running = [
-                pool.submit(member.run_round, offer, note, self._but(number), lambda activity: True)
+                pool.submit(
+                    member.run_round,
+                    offer,
+                    note,
+                    self._but(number),
+                    lambda activity, stays=number != leaver: stays or activity != "averaging",
+                )
                 for number, (member, offer, note) in enumerate(
                     zip(self.averagers, offers, notes, strict=True)
                 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import logging
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -162,6 +166,34 @@ class Longer(Liar):
 
     def lie(self, tensor, info):
         return super().compress(tensor * 1000)
+
+
+class Slow(Codec):
+    """Takes long enough for somebody to leave in the middle; what was forgotten comes to light."""
+
+    def compress(self, tensor, info=None, allow_inplace=False):
+        time.sleep(0.5)
+        gc.collect()
+        return super().compress(tensor)
+
+
+@pytest.fixture
+def complaints(tmp_path) -> Iterator[Path]:
+    """What asyncio has to say in all processes that are made from here on."""
+    handler = logging.FileHandler(tmp_path / "complaints")
+    logging.getLogger("asyncio").addHandler(handler)
+    yield tmp_path / "complaints"
+    logging.getLogger("asyncio").removeHandler(handler)
+    handler.close()
+
+
+def test_an_average_that_ends_after_its_member_let_go_of_it_raises_nothing(complaints, make):
+    group, given = make(liar=Slow), offers()
+    results = group.average(given, TOKENS, leaver=3)
+    assert results[3][0].reason == "left before it was done"
+    again = group.average(given, TOKENS)
+    assert {verdict.outcome for verdict, _ in results[:3] + again} == {Outcome.CLEAN}
+    assert complaints.read_text() == ""
 
 
 @pytest.mark.parametrize(
