@@ -32,6 +32,7 @@ class Donor:
         self.log.append(self.name)
         if self.others is None:
             raise ConnectionError("gone")
+        self.received_bytes, self.missing_bytes = 0, SIZE
         self.is_open = True
         return self.others
 
@@ -105,6 +106,13 @@ def test_one_that_fails_costs_nothing_but_the_next_call(fault):
 def test_a_rival_that_breaks_off_leaves_the_slow_one_going_on():
     slow = Donor("slow", 2 * SLOW)
     assert take(slow, Donor("bad", FAST, breaks_at=100), Donor("gone", 0, others=None)) == "slow"
+
+
+def test_a_slow_one_is_called_again_when_the_faster_one_breaks_off():
+    called = []
+    slow = Donor("slow", 2 * SLOW, log=called)
+    assert take(slow, Donor("bad", FAST, breaks_at=SIZE / 2, log=called)) == "slow"
+    assert called == ["slow", "bad", "slow"]
 
 
 def test_two_newcomers_and_two_donors_are_a_pair_each():

@@ -1,7 +1,8 @@
 """From which peer a newcomer takes the state: an idle one before a busy one, a fast before a slow.
 
 How many others a donor serves it says when it is called; how fast it is shows in what comes. A
-download with long to go gets a rival for a while, and who would be through first goes on.
+download with long to go gets a rival for a while, and who would be through first goes on. The other
+is called again where nobody else is left.
 """
 
 from __future__ import annotations
@@ -63,12 +64,20 @@ async def take_from_best(transfers: Iterable[Transfer]) -> Any:
     where another is faster. None when nobody could give it.
     """
     attempts: list[Attempt] = []
+    left: list[Transfer] = []  # the slower ones, the best of them last
     async with aclosing(_begun(transfers)) as donors:
 
         async def attempt_next() -> Attempt | None:
             async for transfer in donors:
                 attempts.append(Attempt(transfer))
                 return attempts[-1]
+            return None
+
+        async def attempt_again() -> Attempt | None:
+            while left:
+                if await _begin(transfer := left.pop()) is not None:
+                    attempts.append(Attempt(transfer))
+                    return attempts[-1]
             return None
 
         try:
@@ -79,9 +88,10 @@ async def take_from_best(transfers: Iterable[Transfer]) -> Any:
                 if current.task.done():
                     if (state := _outcome(current)) is not None:
                         return state
-                    current = await attempt_next()
+                    current = await attempt_next() or await attempt_again()
                 elif current.left_s() > LONG_S and (rival := await attempt_next()) is not None:
-                    current = await _faster(current, rival)
+                    current, slower = await _faster(current, rival)
+                    left.append(slower.transfer)
         finally:
             for attempt in attempts:
                 await attempt.close()
@@ -113,8 +123,8 @@ async def _begin(transfer: Transfer) -> int | None:
         return None
 
 
-async def _faster(current: Attempt, rival: Attempt) -> Attempt:
-    """Who would be through first, by what came from both at the same time; the other is closed."""
+async def _faster(current: Attempt, rival: Attempt) -> tuple[Attempt, Attempt]:
+    """Who would be through first, by what came from both at the same time; the other, closed."""
     for one in (current, rival):
         one.mark()
     both = {current.task, rival.task}
@@ -123,7 +133,7 @@ async def _faster(current: Attempt, rival: Attempt) -> Attempt:
     if slower is current:
         log.info("%s is slow; %s goes on in its place", current.transfer, rival.transfer)
     await slower.close()
-    return faster
+    return faster, slower
 
 
 def _outcome(attempt: Attempt) -> Any:

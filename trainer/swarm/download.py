@@ -147,6 +147,7 @@ class StateTransfer:
 
     async def begin(self) -> int:
         """Raises Busy where it serves as many as it can."""
+        self.received_bytes, self.missing_bytes = 0, _bytes_of(self._shapes)
         one = self._averager
         stub = one.get_stub(one._p2p, self._donor, namespace=one.prefix)
         stream = await stub.rpc_download_state(averaging_pb2.DownloadRequest())
