@@ -114,6 +114,20 @@ class Lease(Message):
     renew_s: Seconds = Field(gt=0)
 
 
+SILENCE_S = 120.0  # two renewals of a lease: devices that are there do not all miss both
+
+
+class Heard(Message):
+    """GET /api/v1/device/collaborations/{slug}/shards: when a device last asked for a part.
+
+    Silence before that of more than `SILENCE_S` counts as the site's own absence: the request that
+    ends it renews all leases that had not run out when it began. So a lease can only go to another
+    device after it ran out, and while devices ask more often than that. None: nobody has asked yet.
+    """
+
+    heard_at: float | None
+
+
 class ShardAnswer(Message):
     """`lease` None: there is none for this device now, for `reason`."""
 

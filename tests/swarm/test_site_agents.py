@@ -63,6 +63,20 @@ def test_an_agent_whose_averaging_process_is_killed_is_back_in_the_rounds_by_its
     assert "Traceback" not in site.said("nora")
 
 
+@pytest.mark.soak
+def test_an_agent_that_alone_is_cut_off_from_the_site_stops_reading_when_its_lease_runs_out(site):
+    with closing(SlowLink(site.port)) as link:
+        link.is_slow = False
+        agent = site.agent_at(link.url, "ines")
+        wait_for("credit", lambda: [row[2] > 0 for row in site.sessions_of("ines")] == [True])
+    words = "may have given the part to another device"
+    wait_for("word of it", lambda: words in site.said("ines"), 500)
+    site.wait_for_rounds(2)
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(40) == 0
+    assert "Traceback" not in site.said("ines")
+
+
 def test_torchrun_starts_a_group_whose_first_process_is_the_agent_and_stops_it_in_order(site):
     starter = site.torchrun_agent("tora")
     end = (

@@ -9,7 +9,7 @@ import pytest
 
 from tests.answering import Answering
 from tests.waiting import wait_for
-from trainer.agent import join, revocations
+from trainer.agent import join, news
 from trainer.agent.join import Api, PassportHolder
 from trainer.agent.wishes import Wishes
 from trainer.passport import Claims, Revocations, make_authority, sign, sign_revocations
@@ -129,8 +129,8 @@ def test_a_coordinator_follows_the_list_and_keeps_it_while_the_site_is_gone(
     site, monkeypatch, caplog
 ):
     caplog.set_level("INFO", logger="trainer")  # a rehearsal in this process silences it
-    monkeypatch.setattr(revocations, "ASK_EVERY_S", 0.05)
-    newest = revocations.follow_revocations(site.api, Role.COORDINATOR)
+    monkeypatch.setattr(news, "ASK_EVERY_S", 0.05)
+    newest = news.follow("the revocation list", site.api.revocations, Role.COORDINATOR)
     wait_for("list", lambda: newest() is not None)
     assert newest() == site.revocations()
     site.stop()
@@ -139,4 +139,4 @@ def test_a_coordinator_follows_the_list_and_keeps_it_while_the_site_is_gone(
     site.list_number = 2
     site.start()
     wait_for("next list", lambda: newest() == site.revocations())
-    assert revocations.follow_revocations(site.api, Role.PEER)() is None
+    assert news.follow("the revocation list", site.api.revocations, Role.PEER)() is None

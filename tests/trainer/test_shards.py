@@ -185,6 +185,18 @@ def test_a_lease_that_went_to_another_device_is_left_at_once(site, holder, text)
     assert {shard_of(row) for row in take(text, 10)} == {3}
 
 
+def test_a_shard_that_another_device_had_meanwhile_is_gone_on_with_where_that_one_was(
+    site, holder, text
+):
+    site.leases = [lease(2, renew_s=0.05)]
+    mine = take(text, 3)
+    site.leases = [lease(2, position=7)]
+    wait_for("its answer", lambda: holder.held(0).position == 7)
+    rest = take(text, 3)
+    assert {shard_of(row) for row in mine + rest} == {2} and not set(mine) & set(rest)
+    assert holder.words() == "part 3 of 4 of the text, 100% read"
+
+
 def test_without_a_lease_it_reads_everything_says_so_and_takes_the_first_one_it_gets(
     site, holder, text
 ):

@@ -9,6 +9,7 @@ import pytest
 
 from trainer.recipe import Round
 from trainer.swarm.progress import MOST_AHEAD, Stage, Standing, counts, credible, look
+from trainer.swarm.records import Records
 from trainer.swarm.verdict import Note, Verdict, deviates
 from trainer.wire import Outcome, Refusal, Role
 
@@ -46,6 +47,20 @@ def test_samples_go_on_between_records_while_a_peer_trains():
     training = record(stage=Stage.TRAINING, samples=10, samples_per_s=4.0)
     assert training.samples_now(NOW + 2) == 18
     assert record(samples=10, samples_per_s=4.0).samples_now(NOW + 2) == 10
+
+
+def test_only_coordinators_say_what_the_site_heard_and_that_is_kept_while_they_are_away():
+    def told(**heard_at):
+        return {name: record(heard_at=at).model_dump(mode="json") for name, at in heard_at.items()}
+
+    records = Records(TIMING, {"M"})
+    records.take(told(M=None, A=NOW), NOW)
+    assert records.heard_at is None
+    records.take(told(M=NOW - 30, A=NOW), NOW)
+    assert records.heard_at == NOW - 30
+    records.take(told(M=None), NOW)  # started anew, and has not asked yet
+    records.take({}, NOW)
+    assert records.heard_at == NOW - 30
 
 
 def test_one_record_from_far_ahead_pulls_nobody_forward():

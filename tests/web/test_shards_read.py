@@ -13,13 +13,14 @@ import pytest
 
 from tests.at_once import at_once
 from tests.factories import make_device, make_user
-from tests.web.readers import Reader
+from tests.web.readers import RENEWAL, START, Reader
 from trainer.agent.join import Api
 from trainer.agent.shards import ShardHolder
 from trainer.data.shards import SharedText
 from trainer.grant import ShardAnswer
 from trainer.sources.file import FileSource
 from webapp.accounts.services import ban
+from webapp.collaborations.services import coordinator_device
 from webapp.devices.services import revoke
 from webapp.shards import services
 from webapp.shards.models import Shard
@@ -33,9 +34,10 @@ class Grant:
 
 
 class Volunteer:
-    def __init__(self, name, site, collaboration, path) -> None:
+    def __init__(self, name, site, collaboration, path, api=Api) -> None:
         _, token = make_device(make_user(name), name)
-        self.holder = ShardHolder(Api(site, token), collaboration.slug, Grant(collaboration))
+        self.name, self.api = name, api(site, token)
+        self.holder = ShardHolder(self.api, collaboration.slug, Grant(collaboration))
         self.text = SharedText(FileSource(path), 0, self.holder, "seed")
         self.read: list[tuple[int, str]] = []
 
@@ -95,6 +97,21 @@ def test_a_device_leases_over_the_api_until_it_is_shut_out(client, olga, collabo
     assert (post(client, bela).status_code, post(client, bela).json()["kind"]) == (403, "banned")
     revoke(anna.device, by=anna.device.owner)
     assert (post(client, anna).status_code, post(client, anna).json()["kind"]) == (403, "revoked")
+
+
+def test_a_coordinator_hears_when_a_device_last_asked_and_nobody_else_does(client, collaboration):
+    anna = Reader("anna", collaboration)
+    _, token = coordinator_device(collaboration)
+
+    def heard(token):
+        headers = {"Authorization": f"Bearer {token}"}
+        return client.get("/api/v1/device/collaborations/demo/shards", headers=headers)
+
+    assert heard(token).json() == {"heard_at": None}
+    anna.ask()
+    anna.ask(RENEWAL)
+    assert heard(token).json() == {"heard_at": (START + RENEWAL).timestamp()}
+    assert (heard(anna.token).status_code, heard(anna.token).json()["kind"]) == (403, "forbidden")
 
 
 @pytest.mark.django_db(transaction=True)

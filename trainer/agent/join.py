@@ -20,6 +20,7 @@ from trainer.grant import (
     DialBackRequest,
     Enrolled,
     EnrolRequest,
+    Heard,
     JoinGrant,
     JoinRequest,
     ShardAnswer,
@@ -85,6 +86,9 @@ class Api:
 
     def revocations(self) -> RevocationList:
         return self._call("device/revocations", RevocationList)
+
+    def heard(self, slug: str) -> Heard:
+        return self._call(f"device/collaborations/{slug}/shards", Heard)
 
     def passport(self, slug: str, peer_key: str) -> Passport:
         return self._call(f"device/collaborations/{slug}/passport", Passport, _request(peer_key))

@@ -10,8 +10,8 @@ from typing import Any
 from trainer import catalogue
 from trainer.agent.files import Files
 from trainer.agent.join import Api, PassportHolder, Stopped
+from trainer.agent.news import follow
 from trainer.agent.outbox import Outbox
-from trainer.agent.revocations import follow_revocations
 from trainer.agent.seat import Seat
 from trainer.agent.wishes import Wishes
 from trainer.device import doctor
@@ -44,6 +44,7 @@ class Preparation:
         """With everything fetched. Raises Stopped when it is no longer wanted meanwhile."""
         seat = self._seat
         files = Files(seat.site, seat.cache, self._downloading)
+        heard = follow("when the site was last asked", lambda: api.heard(seat.slug), seat.role)
         tokenizer, texts, held_out = self._persist(lambda: files.fetch_recipe(grant.recipe))
         return Job(
             recipe=grant.recipe,
@@ -63,7 +64,8 @@ class Preparation:
             listen_address=seat.listen_address,
             announce_host=seat.announce_host,
             checkpoint_folder=seat.checkpoint_folder,
-            revocations=follow_revocations(api, seat.role),
+            revocations=follow("the revocation list", api.revocations, seat.role),
+            heard_at=lambda: news.heard_at if (news := heard()) else None,
         )
 
     def _fetch_checkpoint(self, newest: Checkpoint | None) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from trainer.grant import Lease
@@ -13,8 +13,13 @@ class Shards(Protocol):
     """What this device may read of each text, by its number in the recipe.
 
     `held` answers with one and the same object for as long as that is the lease. After `finish` it
-    is another one: of the next shard, or of the same for another pass while there is no next.
+    is another one: of the next shard, or of the same for another pass while there is no next. It
+    raises SourceUnavailable while another device may have got what was held here. For that, `heed`
+    tells it where to ask when the site last heard a device ask for a part (site time; None: not
+    known).
     """
+
+    def heed(self, heard_at: Callable[[], float | None]) -> None: ...
 
     def held(self, text: int) -> Lease | None: ...
 
@@ -38,7 +43,10 @@ class SharedText(Source):
         self._order = f"{order}/{number}"
 
     def documents(self, seed: str) -> Iterator[str]:
-        """One shard that is not empty, or everything by `seed`; less when the lease changes."""
+        """One shard that is not empty, or everything by `seed`; less when the lease changes.
+
+        Raises SourceUnavailable when it ran out, and who else may read the shard is not known.
+        """
         lease, num_empty = self._held(), 0
         while lease is not None and num_empty <= lease.num_shards:
             before = self.tally.read

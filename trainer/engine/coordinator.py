@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from trainer.engine.tally import Tally
 from trainer.engine.timing import NEARLY
 from trainer.families.base import Batch
 from trainer.swarm import clock
-from trainer.swarm.progress import Stage, View, expected_group
+from trainer.swarm.progress import Stage, Standing, View, expected_group
 from trainer.wire import (
     Activity,
     CheckpointWritten,
@@ -32,8 +32,15 @@ log = logging.getLogger(__name__)
 
 
 class CoordinatorLoop(RoundLoop):
-    def __init__(self, *, folder: Path, held_out: Sequence[Batch], **common: Any) -> None:
-        self._folder, self._held_out = folder, held_out
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        held_out: Sequence[Batch],
+        heard_at: Callable[[], float | None] = lambda: None,
+        **common: Any,
+    ) -> None:
+        self._folder, self._held_out, self._heard_at = folder, held_out, heard_at
         self._loss: float | None = None
         self._saved = -1
         self._finishing_since: float | None = None
@@ -47,6 +54,9 @@ class CoordinatorLoop(RoundLoop):
         cause = super().run()
         self._save()
         return cause
+
+    def standing(self) -> Standing:
+        return super().standing().model_copy(update={"heard_at": self._heard_at()})
 
     def work(self, view: View) -> None:
         """Nothing to accumulate: it waits for the others."""

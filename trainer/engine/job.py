@@ -21,8 +21,9 @@ class Job:
     and owner of DHT records in one RSA key) and what must outlive a restart. `texts` are the local
     files of `recipe.texts`, in order; None where the text is streamed from its URL.
     `num_processes` share each micro-batch, and split what `sharding.WAYS` calls `split`.
-    `revocations` is the site's newest list, which a coordinator passes on. `clock_offset_s` is site
-    time minus device time. `shards` None: it reads all of the texts, in an order of its own.
+    `revocations` is the site's newest list and `heard_at` when it last heard a device ask for a
+    part of a text, by its clock: a coordinator passes both on. `clock_offset_s` is site time minus
+    device time. `shards` None: it reads all of the texts, in an order of its own.
     """
 
     recipe: Recipe
@@ -43,6 +44,7 @@ class Job:
     announce_host: str = ""
     checkpoint_folder: Path | None = None
     revocations: Callable[[], RevocationList | None] = lambda: None
+    heard_at: Callable[[], float | None] = lambda: None
     shards: Shards | None = None
 
 

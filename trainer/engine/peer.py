@@ -143,6 +143,8 @@ def _make_loop(
     start = texts.count_start(job.folder)
     passes = iter(range(10**9))
     sizer = Sizer(job.recipe, learner.device_name, job.folder / FILENAME)
+    if job.shards is not None:
+        job.shards.heed(peer.heard_at)
 
     def new_batches() -> Iterator[Batch]:
         seed = f"{job.recipe.seed}/{peer.peer_id}/{start}/{next(passes)}"
@@ -168,4 +170,10 @@ def _make_loop(
         else []
     )
     folder = job.checkpoint_folder or job.folder
-    return CoordinatorLoop(folder=folder, held_out=held_out, batches=lambda: iter(()), **common)
+    return CoordinatorLoop(
+        folder=folder,
+        held_out=held_out,
+        heard_at=job.heard_at,
+        batches=lambda: iter(()),
+        **common,  # type: ignore[arg-type]
+    )

@@ -28,6 +28,7 @@ from trainer.swarm.tracker import Tracker
 PASSPORT_EVERY_S = 15.0
 DRAIN_S = 4.0
 LOOK_EVERY_S = 0.25
+LOOK_S = 5.0
 NETWORK, AVERAGING = "network", "averaging"
 log = logging.getLogger(__name__)
 
@@ -163,6 +164,16 @@ class SwarmPeer:
         """Tells newcomers that we have the state of this round."""
         if self.averager is not None and not self._client_mode:
             self.averager.state_sharing_priority = float(round_number)
+
+    def heard_at(self) -> float | None:
+        """When the site last heard a device ask for a part of a text; None: nobody told us.
+
+        Looks first, for up to 5 s: this machine may have been asleep.
+        """
+        if self.tracker is None:
+            return None
+        self.tracker.refreshed(LOOK_S)
+        return self.tracker.heard_at()
 
     def addresses(self) -> tuple[str, ...]:
         """Where others reach this peer, the plainest first."""

@@ -30,7 +30,8 @@ class Stage(StrEnum):
 
 class Standing(Message):
     """One peer's record. `at` and `started` (of its round) are swarm time. `deadline_s` is what it
-    has measured (`trainer/swarm/deadline.py`), None while it has not.
+    has measured (`trainer/swarm/deadline.py`), None while it has not. `heard_at`, a coordinator's,
+    is when the site last heard a device ask for a part of a text, by its own clock.
     """
 
     round: Count
@@ -43,6 +44,7 @@ class Standing(Message):
     started: float = Field(ge=0, le=10**11)
     at: float = Field(ge=0, le=10**11)
     deadline_s: float | None = Field(None, gt=0, le=86_400)
+    heard_at: float | None = Field(None, ge=0, le=10**11)
 
     def samples_now(self, now: float) -> float:
         """Samples it has by now, if it went on at its rate since the record was written."""

@@ -22,11 +22,13 @@ class Records:
         self._standings: dict[str, Standing] = {}
         self._forgotten: dict[str, float] = {}
         self._assumed: dict[str, Standing] = {}
+        self.heard_at: float | None = None
 
     def take(self, found: Mapping[str, object], now: float) -> None:
         """A complete reading replaces the one before it, but for what we know better."""
         read = {name: credible(value, self._timing, now) for name, value in found.items()}
         standings = {name: standing for name, standing in read.items() if standing is not None}
+        self._hear(standings)
         for name, assumed in list(self._assumed.items()):
             newest = standings.get(name)
             if newest and newest.at < assumed.at and now - assumed.at < ASSUMED_S:
@@ -39,6 +41,12 @@ class Records:
             elif now - since > EXPIRES_S:
                 del self._forgotten[name]
         self._standings = standings
+
+    def _hear(self, standings: Mapping[str, Standing]) -> None:
+        """What coordinators say of the site is kept while they are away."""
+        told = [s.heard_at for name, s in standings.items() if name in self._coordinators]
+        known = [at for at in (*told, self.heard_at) if at is not None]
+        self.heard_at = max(known, default=None)
 
     def view(self, own_round: int, now: float) -> View:
         live = {n: s for n, s in self._standings.items() if now - s.at <= EXPIRES_S}

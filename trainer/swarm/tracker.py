@@ -75,6 +75,11 @@ class Tracker:
         with self._lock:
             return self._records.seen(round_number, clock.now())
 
+    def heard_at(self) -> float | None:
+        """When the site last heard a device ask for a part of a text, as far as is known here."""
+        with self._lock:
+            return self._records.heard_at
+
     def publish(self) -> None:
         """Soon, instead of at the next turn: something changed that others wait for."""
         self._wake.set()

@@ -12,6 +12,7 @@ from trainer.grant import (
     DialBackRequest,
     Enrolled,
     EnrolRequest,
+    Heard,
     JoinGrant,
     JoinRequest,
     KnownDevice,
@@ -33,6 +34,7 @@ from webapp.core.errors import UserError
 from webapp.devices.dialback import dial_back
 from webapp.devices.services import enrol as enrol_device
 from webapp.devices.services import note_second_start
+from webapp.shards.selectors import heard_at
 from webapp.shards.services import lease_shard
 
 router = Router(tags=["device"])
@@ -105,6 +107,19 @@ def shards(request: DeviceRequest, slug: Path[Slug], body: ShardRequest) -> Shar
     return lease_shard(request.auth, collaboration_by_slug(slug), body, now=timezone.now())
 
 
+@router.get(
+    PLACE + "/shards",
+    auth=DeviceToken(),
+    response={200: Heard} | problems(401, 403, 404),
+    throttle=PerMinute("heard", 60),
+)
+def heard(request: DeviceRequest, slug: Path[Slug]) -> Heard:
+    """When a device last asked for a part of a text; only coordinators ask, and tell swarms."""
+    _only_coordinators(request)
+    when = heard_at(collaboration_by_slug(slug))
+    return Heard(heard_at=when.timestamp() if when else None)
+
+
 @router.post(
     "/dialback",
     auth=DeviceToken(),
@@ -124,9 +139,13 @@ def dialback(request: DeviceRequest, body: DialBackRequest) -> DialBack:
 )
 def revocations(request: DeviceRequest) -> RevocationList:
     """Devices whose passports count no more; only coordinators ask, and tell their swarms."""
-    if not is_system(request.auth.owner):
-        raise UserError("Only the site's own coordinators read this list.", kind="forbidden")
+    _only_coordinators(request)
     return revocation_list()
+
+
+def _only_coordinators(request: DeviceRequest) -> None:
+    if not is_system(request.auth.owner):
+        raise UserError("Only the site's own coordinators may ask this.", kind="forbidden")
 
 
 def _newest(collaboration: Collaboration) -> Checkpoint | None:

@@ -1,11 +1,11 @@
-"""How far the texts of a collaboration are read."""
+"""How far the texts of a collaboration are read, and when a device last asked for a part."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Max, Min, Q
 
 from webapp.collaborations.models import Collaboration
 from webapp.shards.models import Pool
@@ -38,3 +38,10 @@ def how_far(collaboration: Collaboration, *, now: datetime) -> list[Reading]:
         )
         for pool in pools
     ]
+
+
+def heard_at(collaboration: Collaboration) -> datetime | None:
+    """Of any text of any of its recipes; None before the first device asked."""
+    pools = Pool.objects.filter(revision__collaboration=collaboration)
+    found: datetime | None = pools.aggregate(newest=Max("heard_at"))["newest"]
+    return found

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q
 
-from trainer.grant import Lease, ShardAnswer, ShardRequest
+from trainer.grant import SILENCE_S, Lease, ShardAnswer, ShardRequest
 from trainer.recipe import Text
 from webapp.collaborations.grants import admit
 from webapp.collaborations.models import Collaboration, Revision
@@ -21,7 +21,7 @@ from webapp.shards.models import Pool, Shard
 
 LEASE = timedelta(seconds=300)
 RENEW_S = 60.0
-SILENCE = timedelta(seconds=120)  # two renewals: devices that are there do not all miss both
+SILENCE = timedelta(seconds=SILENCE_S)
 SHARD_BYTES = 2**20
 FEWEST, MOST = 64, 1024
 
