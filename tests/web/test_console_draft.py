@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from django.test import Client
 
-from tests.at_once import at_once
 from tests.factories import make_collaboration, make_recipe, make_user
 from tests.web.filled import filled
 from trainer.recipe import Choice, Text
 from webapp.audit.models import Entry
 from webapp.collaborations import drafts, services
 from webapp.collaborations.models import Collaboration
+from webapp.collaborations.selectors import version_of
 from webapp.core.errors import UserError
 
 EDIT = "/console/c/night-shift/edit/"
@@ -118,24 +116,6 @@ def test_the_same_form_sent_twice_changes_the_draft_once(organiser, draft):
     assert Entry.objects.filter(action="collaboration.changed").count() == 1
 
 
-@pytest.mark.django_db(transaction=True)
-def test_two_changes_at_the_same_moment_are_one_and_a_conflict(olga):
-    draft = make_collaboration("night", state="draft")
-    seen = drafts.version_of(draft)
-
-    def change(seed):
-        try:
-            recipe = make_recipe("night", seed=seed)
-            words = {"title": "Night", "summary": "", "changed": ["Seed"]}
-            drafts.change(draft, seen=seen, recipe=recipe, by=olga, **words)
-        except UserError as error:
-            return error.kind
-        return "saved"
-
-    assert sorted(at_once(partial(change, 1), partial(change, 2))) == ["conflict", "saved"]
-    assert draft.revisions.count() == 2
-
-
 def test_an_opened_recipe_is_frozen_and_what_was_typed_becomes_a_new_draft(organiser, draft, olga):
     fields = typed(organiser.get(EDIT), seed="3")
     services.open_(draft, by=olga)
@@ -165,7 +145,7 @@ def test_a_draft_that_was_deleted_meanwhile_leaves_what_was_typed(organiser, dra
 
 
 def test_only_organisers_change_or_duplicate_a_draft(client, alice, mallory, draft):
-    version = drafts.version_of(draft)
+    version = version_of(draft)
     for path in (EDIT, "/console/create/?like=night-shift"):
         assert client.get(path).url.startswith("/accounts/login/")
         assert client.post(path).url.startswith("/accounts/login/")
@@ -178,7 +158,7 @@ def test_only_organisers_change_or_duplicate_a_draft(client, alice, mallory, dra
         drafts.change(draft, recipe=draft.recipe, by=alice, **words)
     assert refused.value.kind == "forbidden"
     draft.refresh_from_db()
-    assert drafts.version_of(draft) == version
+    assert version_of(draft) == version
 
 
 def test_the_form_needs_a_csrf_token(olga, draft):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from django.db import transaction
 
 from trainer import catalogue
@@ -13,17 +11,12 @@ from webapp.audit.selectors import newest_entry
 from webapp.audit.services import record
 from webapp.collaborations import access
 from webapp.collaborations.models import Collaboration, State
+from webapp.collaborations.selectors import version_of
 from webapp.collaborations.services import add_revision, credit_of, refuse_taken
 from webapp.core.errors import UserError
 from webapp.core.text import one_line
 
 CHANGED = "collaboration.changed"
-
-
-def version_of(draft: Collaboration) -> str:
-    """Follows from its content: tells whether a draft is still what somebody looked at."""
-    content = "\n".join([draft.title, draft.summary, draft.revision.sha256])
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def why_frozen(collaboration: Collaboration | None) -> str:

@@ -15,6 +15,7 @@ from webapp.accounts.services import system_user
 from webapp.audit.services import record
 from webapp.collaborations import access
 from webapp.collaborations.models import Collaboration, Revision, State
+from webapp.collaborations.selectors import version_of
 from webapp.collaborations.states import ENDED, may_move
 from webapp.core.errors import UserError
 from webapp.core.push import push_control
@@ -68,9 +69,15 @@ def credit_of(recipe: Recipe) -> str:
     return "; ".join(dict.fromkeys(text.credit for text in recipe.texts if text.credit))[:300]
 
 
-def open_(collaboration: Collaboration, *, by: User | None, reason: str = "") -> None:
-    """Gives a draft its swarm port; the coordinator starts it and volunteers may join."""
-    _move(collaboration, State.OPEN, action="open", by=by, reason=reason)
+def open_(
+    collaboration: Collaboration, *, by: User | None, reason: str = "", seen: str = ""
+) -> None:
+    """Gives a draft its swarm port; the coordinator starts it and volunteers may join.
+
+    `seen` is the `version_of` what was looked at, "" where nobody looked. Raises UserError: kind
+    `conflict` when the draft was changed since.
+    """
+    _move(collaboration, State.OPEN, action="open", by=by, reason=reason, seen=seen)
 
 
 def pause(collaboration: Collaboration, *, by: User | None, reason: str = "") -> None:
@@ -97,11 +104,17 @@ def fail(collaboration: Collaboration, *, reason: str) -> None:
 
 @transaction.atomic
 def _move(
-    collaboration: Collaboration, after: State, *, action: str, by: User | None, reason: str
+    collaboration: Collaboration,
+    after: State,
+    *,
+    action: str,
+    by: User | None,
+    reason: str,
+    seen: str = "",
 ) -> None:
     """Changes the state, records it and tells every agent.
 
-    Raises UserError when `by` may not or the move is not in the table.
+    Raises UserError when `by` may not, the move is not in the table, or it is not as `seen`.
     """
     if by is not None and (why := access.refusal(by, action, collaboration)):
         raise UserError(why, kind="forbidden")
@@ -110,6 +123,12 @@ def _move(
         raise UserError(
             f"{locked.title} is {locked.state} and cannot become {after}.",
             "Reload the page to see its present state.",
+        )
+    if seen and seen != version_of(locked):
+        raise UserError(
+            "It was not opened: the draft was changed after you looked.",
+            "Look at it again.",
+            kind="conflict",
         )
     before = locked.state
     locked.state = after

@@ -13,9 +13,8 @@ from django.views.decorators.http import require_safe
 
 from webapp.accounts.selectors import people as everybody
 from webapp.audit.selectors import entries
-from webapp.collaborations.drafts import version_of
 from webapp.collaborations.models import State
-from webapp.collaborations.selectors import visible_collaborations
+from webapp.collaborations.selectors import version_of, visible_collaborations
 from webapp.collaborations.sizes import size_of
 from webapp.collaborations.states import MOVES
 from webapp.collaborations.text_addresses import addresses

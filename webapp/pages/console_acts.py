@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from webapp.accounts import services as accounts
 from webapp.accounts.models import User
 from webapp.collaborations import drafts, services
-from webapp.collaborations.drafts import version_of
+from webapp.collaborations.selectors import version_of
 from webapp.collaborations.text_addresses import fetch_problem
 from webapp.devices.services import revoke as revoke_device
 from webapp.pages.acts import acting_user, attempt, back, organisers_only
@@ -39,12 +39,8 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
         refusal = _("Nothing was changed: type %(slug)s to confirm.") % {"slug": slug}
         messages.error(request, refusal)
         return back("manage", slug)
-    seen = request.POST.get("version", "")
-    if act == "open" and seen and seen != version_of(collaboration):
-        changed = _("It was not opened: the draft was changed after you looked. Look at it again.")
-        messages.error(request, changed)
-        return back("manage", slug)
-    checks_texts = act == "open" and request.POST.get("anyway") != "on"
+    opens = act == "open"
+    checks_texts = opens and request.POST.get("anyway") != "on"
     if checks_texts and (problem := fetch_problem(collaboration.recipe)):
         advice = _("It was not opened. Make the text reachable, or tick “open it anyway”.")
         messages.error(request, f"{problem} {advice}")
@@ -57,7 +53,8 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
         "finish": _("It is finished: agents hand in what they have and stop."),
     }[act]
     by = acting_user(request)
-    attempt(request, lambda: MOVES[act](collaboration, by=by, reason=reason), done)
+    seen = {"seen": request.POST.get("version") or version_of(collaboration)} if opens else {}
+    attempt(request, lambda: MOVES[act](collaboration, by=by, reason=reason, **seen), done)
     return back("manage", slug)
 
 

@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from webapp.artifacts.selectors import texts, tokenizers
-from webapp.collaborations.drafts import version_of, why_frozen
+from webapp.collaborations.drafts import why_frozen
 from webapp.collaborations.forms import CollaborationForm
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.prefill import initial_of, left_out
-from webapp.collaborations.selectors import visible_collaborations
+from webapp.collaborations.selectors import version_of, visible_collaborations
 from webapp.core.errors import UserError
 from webapp.pages.acts import acting_user, back, organisers_only
 from webapp.pages.collaboration import find
