@@ -153,6 +153,51 @@ def test_a_process_that_was_killed_is_named_instead_of_waited_for(waiting):
     assert out.startswith("a process of this device's group was killed (SIGKILL")
 
 
+DIES_EARLY = """
+import os, signal, sys, torch
+from pathlib import Path
+import psutil
+from tests.trainer.group_run import make
+from trainer.engine import following
+from trainer.swarm.orphans import ProcessEnded
+torch.set_num_threads(1)
+folder, place = Path(sys.argv[1]), sys.argv[2]
+
+def die(*_):
+    try:
+        (folder / "dead").touch(exist_ok=False)
+    except FileExistsError:
+        return build(*_) if _ else None
+    os.kill(os.getpid(), signal.SIGKILL)
+
+build = following.build
+if place == "fork":
+    os.register_at_fork(after_in_child=die)
+else:
+    following.build = die
+try:
+    make(3, folder)
+except ProcessEnded as error:
+    print(error)
+print([child.pid for child in psutil.Process().children()])
+"""
+
+
+@pytest.mark.parametrize("place", ["fork", "build"])
+def test_one_that_is_killed_before_or_just_after_all_have_met_is_named(tmp_path: Path, place: str):
+    """The first of two others; and the second, which waits with us, is not left behind."""
+    done = subprocess.run(
+        [sys.executable, "-c", DIES_EARLY, str(tmp_path), place],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    words = "a process of this device's group was killed (SIGKILL, as when memory runs out)"
+    assert done.stdout.splitlines() == [words, "[]"], done.stderr
+
+
 FULL = """
 import resource, sys, torch
 from pathlib import Path

@@ -54,17 +54,21 @@ class Post:
         text = self._store.get(f"assignment/{number}")
         return Assignment.model_validate_json(text) if text else None
 
-    def meet(self, number: int, assignment: Assignment, rank: int, size: int) -> None:
-        """This process becomes one of the group, as soon as all are there."""
-        torch.set_num_threads(assignment.num_threads)
-        backend = "gloo"
-        if torch.cuda.is_available():
-            torch.cuda.set_device(rank % torch.cuda.device_count())
-            if WAYS[assignment.split].in_step:
-                backend = "cpu:gloo,cuda:nccl"
+    def meet(self, number: int, backend: str, rank: int, size: int) -> None:
+        """This process becomes one of the group, as soon as all are there; waits for ever."""
         os.environ["GLOO_SOCKET_IFNAME"] = _loopback()
         store = dist.PrefixStore(f"group/{number}", self._store)
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=LONGEST)
+
+
+def prepare(assignment: Assignment, rank: int) -> str:
+    """Sets what belongs to the thread that trains; returns what the processes talk over."""
+    torch.set_num_threads(assignment.num_threads)
+    if torch.cuda.is_available():
+        torch.cuda.set_device(rank % torch.cuda.device_count())
+        if WAYS[assignment.split].in_step:
+            return "cpu:gloo,cuda:nccl"
+    return "gloo"
 
 
 def _loopback() -> str:
@@ -80,7 +84,7 @@ def follow(post: Post, rank: int, size: int) -> bool:
     number = 1
     try:
         while assignment := post.take(number):
-            post.meet(number, assignment, rank, size)
+            post.meet(number, prepare(assignment, rank), rank, size)
             family, model = build(assignment.recipe, assignment.pad_id)
             shard = make_shard(assignment.split, family, model, assignment.recipe.optimizer)
             while shard.obey():

@@ -23,7 +23,6 @@ from trainer.engine.sharding.base import Command, Held, Shard
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.strategies.base import Offer
-from trainer.swarm.orphans import ProcessEnded
 
 MIB = 2**20
 TINY = 1e-6  # as torch's clip_grad_norm_ has it
@@ -50,13 +49,19 @@ class GroupLearner(Learner):
         self._assignment = Assignment(
             recipe=recipe, pad_id=pad_id, split=split, num_threads=threads
         )
-        self._group = Group(size, self._assignment, folder)
-        super().__init__(recipe, pad_id)
+        self._group = Group(size, folder)
+        try:
+            self._group.meet(self._assignment)
+            super().__init__(recipe, pad_id)
+        except BaseException:
+            self._group.end()
+            raise
         self._base_bytes = memory.used_bytes()
 
     def _make_optimizer(self) -> torch.optim.Optimizer:
         options, split = self.recipe.optimizer, self._assignment.split
-        self._shard = make_shard(split, self.family, self.model, options)
+        with self._group.losses_named():
+            self._shard = make_shard(split, self.family, self.model, options)
         self._name = f"{super().device_name} x {self._shard.size}"
         self.device = torch.device("cpu")  # of whole tensors
         self.params = self.anchor = [anchor.cpu() for anchor in self.anchor]
@@ -67,14 +72,9 @@ class GroupLearner(Learner):
     @contextmanager
     def _led(self, command: Command, *numbers: int) -> Iterator[Shard]:
         """Nobody else leads meanwhile. Raises ProcessEnded when one of the others has."""
-        with self._lock:
-            try:
-                self._shard.lead(command, *numbers)
-                yield self._shard
-            except RuntimeError as error:
-                if problem := self._group.problem():
-                    raise ProcessEnded(problem) from error
-                raise
+        with self._lock, self._group.losses_named():
+            self._shard.lead(command, *numbers)
+            yield self._shard
 
     @property
     def device_name(self) -> str:
