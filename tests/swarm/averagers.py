@@ -91,6 +91,7 @@ class Group:
                 door=door,
                 state_source=source,
             )
+            made.begin()
         finally:
             averager.Codec = honest
         self.averagers.append(made)

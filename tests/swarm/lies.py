@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
+import signal
 import threading
 import time
 from typing import Any, AsyncIterator  # noqa: UP035 - hivemind reads this name
@@ -13,6 +15,7 @@ import torch
 from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 
+from trainer.engine import group
 from trainer.engine.ending import Ending
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
@@ -103,6 +106,18 @@ def drag(seconds: float) -> None:
     RoundAverager.rpc_aggregate_part = rpc_aggregate_part
 
 
+def die_early(part: str) -> None:
+    """No lie: a process of its own is killed while it starts."""
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if part == "averaging":
+        RoundAverager.run = die
+    else:
+        group._follow = die
+
+
 WAYS = {
     "nan": send_nan,
     "note": change_note,
@@ -111,4 +126,5 @@ WAYS = {
     "clock": set_clock,
     "slow": slow_down,
     "drag": drag,
+    "dies early": die_early,
 }

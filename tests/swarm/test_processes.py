@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+
+import psutil
 import pytest
 
 from tests.swarm.parts import parts_of, shared_memory_of, sockets_of
@@ -45,4 +49,29 @@ def test_a_peer_whose_process_is_killed_names_it_and_leaves_nothing(swarm: Swarm
     assert not [path for path in sockets if path.exists()]
     pids = [pid, *(one.pid for one in parts.values())]
     wait_for("end of its shared memory", lambda: not shared_memory_of(*pids))  # torch's own process
+    assert "Traceback" not in member.log()
+
+
+def living_of_session(number: int) -> list[int]:
+    found = []
+    for pid in psutil.pids():
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getsid(pid) == number and is_running(psutil.Process(pid)):
+                found.append(pid)
+    return found
+
+
+@pytest.mark.parametrize("part", ["averaging", pytest.param("follower", marks=pytest.mark.soak)])
+def test_a_peer_whose_process_is_killed_while_it_starts_names_it_and_leaves_nothing(
+    swarm: Swarm, part: str
+):
+    if not swarm.members:
+        swarm.open()
+    size = 2 if part == "follower" else 1
+    member = swarm.add(f"early-{part}", num_processes=size, lies={"dies early": part})
+    assert member.process.wait(60) == 0
+    assert member.said("left") == [{"cause": f"restarting: {WORDS[part]}"}]
+    pid = member.process.pid  # of its session, too
+    wait_for("end of its processes", lambda: not living_of_session(pid))
+    wait_for("end of its shared memory", lambda: not shared_memory_of(pid))
     assert "Traceback" not in member.log()

@@ -51,7 +51,7 @@ Watch = Callable[[Activity], bool]
 
 
 class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, DecentralizedAverager):
-    """Averages tensors of fixed shapes among the peers that are in the same round."""
+    """Averages tensors of fixed shapes among peers of the same round; `begin` comes first."""
 
     def __init__(
         self,
@@ -88,8 +88,11 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, Decentrali
                 client_mode=client_mode,
             )
             self.start()  # not run_in_background: that makes this process deaf to Ctrl-C
-            self.wait_until_ready(timeout=60)
-        others = [name for name in coordinators if name != str(self.peer_id)]
+
+    def begin(self) -> None:
+        """Once its process has come up. Raises ProcessEnded when that is watched and has died."""
+        self.wait_until_ready(timeout=60)
+        others = [name for name in self.coordinators if name != str(self.peer_id)]
         self._ask("_measure_link", names=others)
 
     def run_round(

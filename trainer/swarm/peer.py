@@ -144,7 +144,10 @@ class SwarmPeer:
         tensors: Sequence[torch.Tensor],
         state_source: Callable[[], tuple[dict[str, int], list[torch.Tensor]]],
     ) -> RoundAverager:
-        """Starts the averaging process for offers of these shapes."""
+        """Starts the averaging process for offers of these shapes.
+
+        Raises ProcessEnded when it, or the network's, is gone before it is up.
+        """
         self.averager = RoundAverager(
             tensors,
             self.dht,
@@ -157,6 +160,7 @@ class SwarmPeer:
             state_source=state_source,
         )
         self._processes.add(AVERAGING, self.averager)
+        self.averager.begin()
         self._processes.survey()
         return self.averager
 

@@ -40,7 +40,7 @@ class Processes:
         self._thread.start()
 
     def add(self, name: str, process: BaseProcess) -> None:
-        """One that was started; when it is up, `survey` it."""
+        """One that was started, and may end no more once they are watched; `survey` it when up."""
         self._started.append((name, process))
 
     def survey(self) -> None:
