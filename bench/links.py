@@ -23,7 +23,7 @@ from trainer.swarm.probe import LinkProbe
 from trainer.swarm.reduction import CheckedRunner
 from trainer.wire import Outcome
 
-SHAPE = (8000, 1000)
+SHAPE = (17_054, 1000)  # as many parameters as sahajBERT's model
 CODEC = "fp16"
 LEARNING_ROUNDS, COUNTED_ROUNDS, ROUGH_ROUNDS = 3, 2, 8
 MEASURED_WITHIN_S = 40.0
@@ -88,7 +88,7 @@ def as_hivemind() -> Iterator[None]:
 def run(case: Case, num_rounds: int, *, measures: bool) -> Times:
     """All rounds of one group. After the first one, its links are measured if they are at all."""
     net = netns.Net(case.rates, case.hidden, case.relay)
-    group = Group([SHAPE], CODEC, averaging_s=60)
+    group = Group([SHAPE], CODEC, averaging_s=120)
     offers = [[torch.full(SHAPE, float(number))] for number in range(len(case.rates))]
     times = Times([], [], {})
     try:
@@ -102,7 +102,7 @@ def run(case: Case, num_rounds: int, *, measures: bool) -> Times:
             times.seconds.append(max(verdict.duration_s for verdict in verdicts))
             times.outcomes.append({verdict.outcome.value for verdict in verdicts})
             times.shares = verdicts[0].shares and {
-                str(case.rates[n]) + f" ({n})": round(verdicts[0].shares[name], 2)
+                str(case.rates[n]) + f" ({n})": round(verdicts[0].shares.get(name, 0.0), 2)
                 for n, name in enumerate(group.names)
             }
             if measures and len(times.seconds) == 1:
