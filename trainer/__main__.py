@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from trainer.agent import own_texts
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
@@ -95,6 +96,11 @@ def _agent(given: argparse.Namespace) -> int:
     seat = volunteer_seat(_home(given), site, given.collaboration, given.threads, given.port)
     seat = replace(seat, num_processes=given.processes.number, split=given.processes.split)
     log_to(seat.log_file)
+    agreed = own_texts.agree(seat, given.data, asks=not given.yes and sys.stdin.isatty())
+    if agreed is None:
+        print("Nothing was sent; start it again at any time.")
+        return 0
+    seat = agreed
     title = f"Potluck: {seat.slug} at {site}"
     plain = given.plain or not sys.stdout.isatty()
     view: View = (PlainView if plain else RichView)(title, seat.log_file)

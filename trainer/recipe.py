@@ -38,10 +38,11 @@ class Tokenizer(Part):
 class Text(Part):
     """Where text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path.
 
-    One document a line (JSONL with a `text` key, or plain text).
+    One document a line (JSONL with a `text` key, or plain text). `private`: each volunteer's own,
+    which never leaves the device; what it may look like is in `trainer/sources/formats.py`.
     """
 
-    kind: Literal["site", "http", "local"]
+    kind: Literal["site", "http", "local", "private"]
     file: File | None = None
     url: str = Field("", max_length=500, pattern=r"^(https?://.+)?$")
     path: str = Field("", max_length=500)
@@ -50,10 +51,18 @@ class Text(Part):
 
     @model_validator(mode="after")
     def names_one_place(self) -> Text:
-        given = {"site": self.file, "http": self.url, "local": self.path}[self.kind]
-        if not given:
+        places = {"site": self.file, "http": self.url, "local": self.path}
+        if self.kind == "private":
+            if any(places.values()):
+                raise ValueError("a private text is where each volunteer says: name no place")
+        elif not places[self.kind]:
             raise ValueError(f"text of kind {self.kind!r} does not say where it is")
         return self
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether each device has its own: such a text is not shared out."""
+        return self.kind in ("local", "private")
 
 
 class Optimizer(Part):
@@ -136,7 +145,16 @@ class Recipe(Part):
             raise ValueError("round.target_samples is smaller than micro_batch")
         if self.optimizer.warmup_rounds > self.optimizer.total_rounds:
             raise ValueError("optimizer.warmup_rounds is larger than optimizer.total_rounds")
+        if sum(text.kind == "private" for text in self.texts) > 1:
+            raise ValueError("texts: a volunteer names one place of their own, so one is private")
+        if self.held_out and self.held_out.kind == "private":
+            raise ValueError("held_out is the coordinator's, who has no private text")
         return self
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it trains on volunteers' own texts, which nobody else may see."""
+        return any(text.kind == "private" for text in self.texts)
 
     def canonical(self) -> str:
         """JSON with sorted keys and no spaces: the text that is hashed."""

@@ -32,10 +32,10 @@ class Volunteer:
             "NO_PROXY": "127.0.0.1",
         }
 
-    def download(self, code: str) -> None:
-        """A launcher of the Join page."""
+    def download(self, code: str, **more: object) -> None:
+        """A launcher of the Join page; `more` is in its configuration, too."""
         config = {"site": self.site.url, "code": code, "collaboration": "demo"}
-        self.launcher.write_bytes(personal_pyz(config))
+        self.launcher.write_bytes(personal_pyz(config | more))
 
     def popen(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -7,6 +7,7 @@ import socket
 import threading
 
 from tests.factories import make_device
+from trainer.recipe import Recipe
 from webapp.accounts.services import delete_account
 from webapp.devices.services import revoke
 
@@ -71,3 +72,16 @@ def test_a_device_whose_account_was_deleted_is_told_so_and_what_to_do(client, al
     assert refused.status_code == 401
     assert "the account it belonged to, was deleted" in refused.json()["error"]
     assert "press Join and start the new launcher" in refused.json()["next_step"]
+
+
+def test_a_device_reads_the_recipe_before_it_joins_and_a_stranger_does_not(
+    client, alice, olga, collaboration
+):
+    device, token = make_device(alice)
+    path = "/api/v1/device/collaborations/demo/recipe"
+    bearer = {"Authorization": f"Bearer {token}"}
+    answer = client.get(path, headers=bearer)
+    assert Recipe.model_validate_json(answer.content) == collaboration.recipe
+    assert client.get(path).status_code == 401
+    revoke(device, by=olga, reason="lost")
+    assert client.get(path, headers=bearer).status_code == 403

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.web.filled import filled
+from trainer.recipe import Text
 
 
 def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(files, olga):
@@ -80,6 +81,14 @@ def test_a_strategy_has_the_parameters_that_the_organiser_gave(files):
 def test_a_text_cannot_be_trained_on_and_held_out(files):
     form = filled(files, held_out=files["text"].sha256)
     assert "trained on" in str(form.errors["held_out"])
+
+
+def test_volunteers_own_texts_may_be_all_there_is(files, olga):
+    form = filled(files, texts=[], held_out="", own_texts="on", strategy="fedavg")
+    assert form.is_valid(), form.errors
+    assert form.recipe.is_private and form.recipe.texts == (Text(kind="private"),)
+    both = filled(files, own_texts="on")
+    assert both.is_valid() and [text.kind for text in both.recipe.texts] == ["site", "private"]
 
 
 def test_a_short_name_is_used_once(files, collaboration):

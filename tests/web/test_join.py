@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import zipfile
 from datetime import timedelta
 
 import pytest
+from django.core import signing
 from django.test import Client
 from django.utils import timezone
 
 from tests.at_once import at_once
-from tests.factories import make_device, make_user
+from tests.factories import make_collaboration, make_device, make_user
 from tests.web.test_device_calls import ask_again
+from trainer.recipe import Text
 from trainer.wire import Machine
 from webapp.audit.models import Entry
 from webapp.core.errors import UserError
@@ -32,6 +37,25 @@ def code(alice, collaboration):
 
 def arrival(client):
     return client.get(f"/me/launchers/{EnrolmentCode.objects.get().pk}/")
+
+
+def test_where_volunteers_texts_are_trained_on_the_page_and_the_launcher_say_so(volunteer):
+    make_collaboration("notes", texts=(Text(kind="private"),))
+    page = volunteer.post("/c/notes/join/", {"device_name": "pc", "once": "o"})
+    assert "This page never sees your texts" in page.text
+    config = signing.loads(page.context["ticket"], salt="launcher")
+    assert config["own_texts"] is True
+    code = config["code"]
+    with zipfile.ZipFile(io.BytesIO(volunteer.get(f"/launcher/{code}/potluck.pyz").content)) as pyz:
+        assert json.loads(pyz.read("config.json")) == config
+    shown = volunteer.get("/c/notes/").text
+    assert "stay on their computers" in shown and "The coordinator has no text" in shown
+
+
+def test_where_the_site_has_the_texts_nobody_is_asked_for_theirs(volunteer, collaboration):
+    page = volunteer.post("/c/demo/join/", {"device_name": "pc", "once": "o"})
+    assert "texts of your own" not in page.text
+    assert signing.loads(page.context["ticket"], salt="launcher")["own_texts"] is False
 
 
 @pytest.mark.django_db(transaction=True)

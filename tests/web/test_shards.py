@@ -146,17 +146,18 @@ def test_a_short_absence_of_the_site_leaves_time_to_come_back(few, anna, bela):
     assert anna.ask(RENEWAL * 2 + services.SILENCE).shard == own
 
 
-def test_each_text_of_a_recipe_is_shared_out_by_itself_and_a_local_one_never(olga):
+def test_each_text_of_a_recipe_is_shared_out_by_itself_and_one_on_the_device_never(olga):
     texts = (
         Text(kind="site", file=make_file(b"a" * 10, "a.jsonl")),
         Text(kind="local", path="/home/me/notes.txt"),
         Text(kind="http", url="https://example.org/text.jsonl"),
         Text(kind="site", file=make_file(b"b", "b.jsonl").model_copy(update={"size_bytes": 2**28})),
+        Text(kind="private"),
     )
     collaboration = make_collaboration("several", texts=texts)
-    asked = [Reader(f"reader-{text}", collaboration, text) for text in range(5)]
+    asked = [Reader(f"reader-{text}", collaboration, text) for text in range(6)]
     assert [asked[text].ask().num_shards for text in (0, 2, 3)] == [64, 64, 256]
-    for text in (1, 4):
+    for text in (1, 4, 5):
         with pytest.raises(UserError, match="no such text"):
             asked[text].ask()
     with pytest.raises(UserError, match="no such text"):

@@ -19,10 +19,19 @@ SHOWN_EVERY_S = 1.0
 
 
 class Files:
-    """Downloads into `folder/<sha256>/<filename>`; what is there and right stays."""
+    """Downloads into `folder/<sha256>/<filename>`; what is there and right stays.
 
-    def __init__(self, site: str, folder: Path, progress: Progress = lambda *_: None) -> None:
-        self._site = site
+    `own_texts` is where the volunteer has a text of kind `private`.
+    """
+
+    def __init__(
+        self,
+        site: str,
+        folder: Path,
+        progress: Progress = lambda *_: None,
+        own_texts: Path | None = None,
+    ) -> None:
+        self._site, self._own_texts = site, own_texts
         self._folder = folder
         self._progress = progress
         self._shown_at = 0.0
@@ -62,9 +71,11 @@ class Files:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def fetch_text(self, text: Text | None) -> Path | None:
-        """The local file of a text, or None where it is streamed from its URL."""
+        """The local file of a text, or None where it is streamed from its URL, or nobody's here."""
         if text is None or text.kind == "http":
             return None
+        if text.kind == "private":
+            return self._own_texts
         return self.fetch(text.file) if text.file else Path(text.path)
 
     def fetch_recipe(self, recipe: Recipe) -> tuple[Path, tuple[Path | None, ...], Path | None]:

@@ -28,6 +28,7 @@ from trainer.grant import (
 )
 from trainer.launcher import web
 from trainer.passport import Passport, RevocationList
+from trainer.recipe import Recipe
 from trainer.wire import WIRE_VERSION, LeaveCause, Machine, Wish
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,10 @@ class Api:
 
     def join(self, slug: str, peer_key: str) -> JoinGrant:
         return self._call(f"device/collaborations/{slug}/join", JoinGrant, _request(peer_key))
+
+    def recipe(self, slug: str) -> Recipe:
+        """What joining would be about."""
+        return self._call(f"device/collaborations/{slug}/recipe", Recipe)
 
     def dial_back(self, port: int, word: str) -> DialBack:
         return self._call("device/dialback", DialBack, DialBackRequest(port=port, word=word))

@@ -17,6 +17,7 @@ from trainer.agent import restarts
 from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
 from trainer.agent.outbox import Outbox
+from trainer.agent.own_texts import check_named
 from trainer.agent.preparation import Preparation
 from trainer.agent.reach import seated
 from trainer.agent.seat import Seat, lock
@@ -97,6 +98,7 @@ class Session:
         offset_s = self._persist(lambda: clock.offset_s(self._seat.site))
         key = identity.load_or_make(self._seat.folder / identity.FILENAME).public_text
         grant = self._persist(lambda: self._api.join(self._seat.slug, key))
+        check_named(self._seat, grant.recipe, self._wishes)
         self._wishes.site(grant.control)
         timing = grant.recipe.round
         self._seat = self._persist(lambda: seated(self._seat, timing, self._api, self._view.say))

@@ -43,7 +43,7 @@ class Preparation:
     ) -> Job:
         """With everything fetched. Raises Stopped when it is no longer wanted meanwhile."""
         seat = self._seat
-        files = Files(seat.site, seat.cache, self._downloading)
+        files = Files(seat.site, seat.cache, self._downloading, seat.own_texts)
         heard = follow("when the site was last asked", lambda: api.heard(seat.slug), seat.role)
         tokenizer, texts, held_out = self._persist(lambda: files.fetch_recipe(grant.recipe))
         return Job(

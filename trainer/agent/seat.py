@@ -24,7 +24,7 @@ class Seat:
     """`cache` holds downloads; `folder` is private to this device and collaboration.
 
     `port` is where a volunteer wants to be dialled, 0: anywhere. `split` is what `num_processes`
-    processes split.
+    processes split. `own_texts`: a volunteer's file or folder, where the recipe trains on such.
     """
 
     site: str
@@ -41,6 +41,7 @@ class Seat:
     listen_address: str = "/ip4/0.0.0.0/tcp/0"
     announce_host: str = ""
     port: int = 0
+    own_texts: Path | None = None
 
 
 class CoordinatorConfig(Message):

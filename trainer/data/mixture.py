@@ -10,10 +10,18 @@ from trainer.recipe import Text
 from trainer.sources.base import Source, SourceUnavailable
 from trainer.sources.file import FileSource
 from trainer.sources.http import HttpSource
+from trainer.sources.private import PrivateSource
 
 
 def open_source(text: Text, path: Path | None) -> Source:
-    """`path` is where the agent put a text of kind `site`."""
+    """`path` is where the agent put a text of kind `site`, or the volunteer has a private one.
+
+    Raises SourceUnavailable where this device has none.
+    """
+    if text.kind == "private":
+        if path is None:
+            raise SourceUnavailable("no text of its own was named on this device: use --data")
+        return PrivateSource(path)
     if text.kind == "http" and path is None:
         return HttpSource(text.url)
     return FileSource(path or Path(text.path))

@@ -46,7 +46,7 @@ def training_batches(
     sources = [open_source(text, path) for text, path in zip(recipe.texts, paths, strict=True)]
     if shards is not None:
         sources = [
-            source if text.kind == "local" else SharedText(source, number, shards, str(recipe.seed))
+            source if text.is_on_device else SharedText(source, number, shards, str(recipe.seed))
             for number, (text, source) in enumerate(zip(recipe.texts, sources, strict=True))
         ]
     mixture = Mixture(sources, [text.weight for text in recipe.texts], seed)

@@ -15,7 +15,8 @@ from trainer.launcher import web
 from trainer.launcher.enrolment import enrolled
 from trainer.launcher.environment import MISLEADING, chosen_python, prepare, trainer_alone
 from trainer.launcher.machine import add_options
-from trainer.launcher.place import Unusable, data_folder, make_folder
+from trainer.launcher.own_texts import ask, remember, remembered, usable
+from trainer.launcher.place import Unusable, data_folder, make_folder, site_folder
 
 WINDOWS = (
     "Potluck does not run on Windows itself, because its peer-to-peer library does not: "
@@ -31,8 +32,12 @@ This will
   use   all processor cores but one, at low priority; about 1.5 GB of disk
   send  to the site: what it trained, its loss and speed, and this machine's
         system, processor and memory; to other peers: gradients, and, as in
-        any peer-to-peer program, your network address. Your files are not read.
+        any peer-to-peer program, your network address. {files}
 """
+NO_FILES = "Your files are not read."
+OWN_TEXTS = """\
+Of your
+        files only those are read that you name; their text is not sent."""
 MADE = """\
 make a private Python environment in {home}
         (the first start downloads about 400 MB)"""
@@ -86,8 +91,12 @@ def _start(given: argparse.Namespace) -> int:
     config = read_config(Path(sys.argv[0]))
     site = config["site"].rstrip("/")
     home = make_folder(given.home.expanduser().absolute() if given.home else data_folder())
+    texts = usable(given.data) if given.data else None
     if not enrolled(home, site, config, lambda: _agreed(given, config, home)):
         print("Nothing was installed.")
+        return 0
+    if not _texts_named(given, config, site_folder(home, site), texts):
+        print("Nothing was read; start it again when you have some.")
         return 0
     say = partial(print, flush=True)
     if python := chosen_python():
@@ -101,12 +110,32 @@ def _start(given: argparse.Namespace) -> int:
 def _agreed(given: argparse.Namespace, config: dict[str, Any], home: Path) -> bool:
     python = chosen_python()
     install = USED.format(python=python, home=home) if python else MADE.format(home=home)
-    print(INTRODUCTION.format(install=install, **_shown(config)), flush=True)
+    files = OWN_TEXTS if config.get("own_texts") else NO_FILES
+    print(INTRODUCTION.format(install=install, files=files, **_shown(config)), flush=True)
     if given.yes:
         return True
     if not sys.stdin.isatty():
         raise Unusable("Nobody is here to be asked. Start it with --yes if that is all right.")
     return input("Go on? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _texts_named(
+    given: argparse.Namespace, config: dict[str, Any], folder: Path, texts: Path | None
+) -> bool:
+    """Whether it is known where the volunteer's texts are, as far as this collaboration needs any.
+
+    They are remembered in the device's private folder, so that no command line shows them.
+    """
+    if not (texts or config.get("own_texts")):
+        return True
+    folder = make_folder(folder / str(config.get("collaboration", "")))
+    known = remembered(folder)[0]
+    if not (texts or known) and (given.yes or not sys.stdin.isatty()):
+        raise Unusable("This collaboration trains on texts of your own: name them with --data.")
+    texts = texts or known or ask()
+    if texts and texts != known:
+        remember(folder, texts)
+    return texts is not None
 
 
 def _shown(config: dict[str, Any]) -> dict[str, str]:

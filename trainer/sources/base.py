@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import random
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 MAX_LINE_BYTES = 4 * 2**20
+SHUFFLED_DOCUMENTS = 1024
 
 
 class SourceUnavailable(Exception):
@@ -59,6 +61,23 @@ class Source:
         elif text:
             self.tally.read += 1
         return text or None
+
+
+def shuffled(documents: Iterable[str], rng: random.Random) -> Iterator[str]:
+    """All of them, each in exchange for a random one of the last `SHUFFLED_DOCUMENTS`."""
+    waiting: list[str] = []
+    for document in documents:
+        waiting.append(document)
+        if len(waiting) >= SHUFFLED_DOCUMENTS:
+            yield _take(waiting, rng)
+    while waiting:
+        yield _take(waiting, rng)
+
+
+def _take(waiting: list[str], rng: random.Random) -> str:
+    number = rng.randrange(len(waiting))
+    waiting[number], waiting[-1] = waiting[-1], waiting[number]
+    return waiting.pop()
 
 
 def parse(line: bytes) -> str | None:

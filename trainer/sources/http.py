@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from http.client import HTTPException
 from itertools import groupby
 
-from trainer.sources.base import MAX_LINE_BYTES, Piece, Source, SourceUnavailable
+from trainer.sources.base import MAX_LINE_BYTES, Piece, Source, SourceUnavailable, shuffled
 
 TIMEOUT_S = 20.0
 TRIES = 4
-SHUFFLED_DOCUMENTS = 1024
 BLOCK_BYTES = 256 * 1024
 Line = tuple[int, bytes]  # the byte it begins at, and what is in it
 
@@ -35,16 +34,8 @@ class HttpSource(Source):
         else:
             start = rng.randrange(size)
             lines = _chain(self._lines(start, None), self._lines(0, start))
-        waiting: list[str] = []
-        for _, line in lines:
-            text = self.document(line)
-            if text is None:
-                continue
-            waiting.append(text)
-            if len(waiting) >= SHUFFLED_DOCUMENTS:
-                yield _take(waiting, rng)
-        while waiting:
-            yield _take(waiting, rng)
+        found = (self.document(line) for _, line in lines)
+        yield from shuffled((text for text in found if text is not None), rng)
 
     def shard(self, number: int, of: int, seed: str, start: int = 0) -> Iterator[Piece]:
         """The lines that begin in blocks `number`, `number + of`, … of the text; a step is a block.
@@ -126,12 +117,6 @@ class HttpSource(Source):
 def _chain(*parts: Iterator[Line]) -> Iterator[Line]:
     for part in parts:
         yield from part
-
-
-def _take(waiting: list[str], rng: random.Random) -> str:
-    number = rng.randrange(len(waiting))
-    waiting[number], waiting[-1] = waiting[-1], waiting[number]
-    return waiting.pop()
 
 
 def _skip(reply, count: int) -> None:  # type: ignore[no-untyped-def]

@@ -21,12 +21,13 @@ from trainer.grant import (
     ShardRequest,
 )
 from trainer.passport import Passport, RevocationList
+from trainer.recipe import Recipe
 from trainer.wire import Slug
 from webapp.accounts.selectors import is_system
 from webapp.api.gates import DeviceRequest, DeviceToken, PerMinute, address_of
 from webapp.api.problems import problems
 from webapp.artifacts.selectors import newest_checkpoint
-from webapp.collaborations.grants import join_grant, renew_passport
+from webapp.collaborations.grants import admit, join_grant, renew_passport
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.passports import revocation_list
 from webapp.collaborations.selectors import collaboration_by_slug
@@ -71,6 +72,19 @@ def again(request: DeviceRequest, body: SecondStart) -> KnownDevice:
     """
     note_second_start(request.auth, code=body.code)
     return KnownDevice(device=request.auth.pk.hex, name=request.auth.name)
+
+
+@router.get(
+    PLACE + "/recipe",
+    auth=DeviceToken(),
+    response={200: Recipe} | problems(401, 403, 404, 409),
+    throttle=PerMinute("recipe", 30),
+)
+def recipe(request: DeviceRequest, slug: Path[Slug]) -> Recipe:
+    """What joining would be about. Nothing is noted of who asks."""
+    collaboration = collaboration_by_slug(slug)
+    admit(request.auth, collaboration)
+    return collaboration.recipe
 
 
 @router.post(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.views.decorators.http import require_safe
 
@@ -50,14 +49,7 @@ def personal_pyz(request: HttpRequest, code: str) -> HttpResponse:
     row = code_row(code)
     if row is None:
         raise Http404("the site does not know this code")
-    content = builder.personal_pyz(
-        {
-            "site": settings.SITE_URL,
-            "code": code,
-            "collaboration": row.collaboration.slug,
-            "device_name": row.device_name,
-        }
-    )
+    content = builder.personal_pyz(builder.configuration(row.collaboration, code, row.device_name))
     return HttpResponse(
         content,
         content_type="application/octet-stream",

@@ -10,9 +10,10 @@ from django.utils.text import slugify
 from pydantic import BaseModel, ValidationError
 
 from trainer import catalogue
-from trainer.recipe import Choice, File, Finish, Optimizer, Recipe, Round, Text, Tokenizer
+from trainer.recipe import Choice, Finish, Optimizer, Recipe, Round, Tokenizer
 from webapp.accounts.models import User
 from webapp.collaborations import drafts, services
+from webapp.collaborations.chosen_texts import chosen_texts, file_of, site_text
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.schema_fields import fields_of, values_of
 from webapp.collaborations.sizes import size_of
@@ -58,6 +59,11 @@ class CollaborationForm(forms.Form):
         required=False,
         assume_scheme="https",
         help_text="One document a line. Devices fetch it themselves.",
+    )
+    own_texts = forms.BooleanField(
+        label="Each volunteer's own texts",
+        required=False,
+        help_text="Volunteers name a file or folder on their computers. Its text stays there.",
     )
     held_out = forms.ChoiceField(
         label="Held-out text", required=False, help_text="Never trained on; it measures progress."
@@ -126,8 +132,8 @@ class CollaborationForm(forms.Form):
         own = self.draft.pk if self.draft else 0
         if Collaboration.objects.filter(slug=slug).exclude(pk=own).exists():
             self.add_error("slug", f"There is a collaboration called {slug} already.")
-        if not cleaned.get("texts") and not cleaned.get("text_url"):
-            self.add_error("texts", "Choose a text, or give a web address of one.")
+        if not any(cleaned.get(name) for name in ("texts", "text_url", "own_texts")):
+            self.add_error("texts", "Choose a text, give a web address of one, or tick their own.")
         if cleaned.get("held_out") and cleaned["held_out"] in cleaned.get("texts", []):
             self.add_error("held_out", "This text is trained on: choose another one.")
         self._check_rules(cleaned)
@@ -179,17 +185,15 @@ class CollaborationForm(forms.Form):
             self.recipe = recipe
 
     def _recipe(self, cleaned: dict[str, Any], slug: str) -> Recipe:
-        texts = [self._text(sha256) for sha256 in cleaned["texts"]]
-        if cleaned["text_url"]:
-            texts.append(Text(kind="http", url=cleaned["text_url"]))
         tokenizer = self.artifacts[cleaned["tokenizer"]]
+        held_out = cleaned["held_out"]
         steps = catalogue.plugins("strategies")[cleaned["strategy"]].local
         recipe = Recipe.model_validate(
             {
                 "collaboration": slug,
-                "tokenizer": Tokenizer(file=_file(tokenizer), vocab_size=tokenizer.vocab_size),
-                "texts": texts,
-                "held_out": self._text(cleaned["held_out"]) if cleaned["held_out"] else None,
+                "tokenizer": Tokenizer(file=file_of(tokenizer), vocab_size=tokenizer.vocab_size),
+                "texts": chosen_texts(cleaned, self.artifacts),
+                "held_out": site_text(self.artifacts[held_out]) if held_out else None,
                 **{of: self._choice(cleaned, of) for of in FOLDERS},
                 **{part: values_of(cleaned, part) for part in PARTS},
                 "micro_batch": cleaned["micro_batch"] or (STEP_SAMPLES if steps else None),
@@ -204,10 +208,6 @@ class CollaborationForm(forms.Form):
     def _choice(self, cleaned: dict[str, Any], of: str) -> Choice:
         name = cleaned[of]
         return Choice(name=name, params=values_of(cleaned, f"{of}__{name}"))
-
-    def _text(self, sha256: str) -> Text:
-        file = self.artifacts[sha256]
-        return Text(kind="site", file=_file(file), credit=file.credit)
 
     def _check_plugin(self, folder: str, choice: Choice) -> None:
         try:
@@ -244,7 +244,3 @@ class CollaborationForm(forms.Form):
             changed=self.differences(),
             by=by,
         )
-
-
-def _file(artifact: Any) -> File:
-    return File(sha256=artifact.sha256, size_bytes=artifact.size_bytes, filename=artifact.filename)

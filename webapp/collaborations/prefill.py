@@ -21,6 +21,7 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
         "tokenizer": recipe.tokenizer.file.sha256,
         "texts": [text.file.sha256 for text in recipe.texts if text.file],
         "text_url": addresses[0] if addresses else "",
+        "own_texts": recipe.is_private,
         "held_out": recipe.held_out.file.sha256 if recipe.held_out and recipe.held_out.file else "",
         "sequence_length": recipe.sequence_length,
         "micro_batch": recipe.micro_batch,

@@ -11,7 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+
 import trainer
+from webapp.collaborations.models import Collaboration
 
 PYZ = "potluck.pyz"
 MAIN = "import runpy\nrunpy.run_module('trainer.launcher', run_name='__main__')\n"
@@ -34,8 +37,19 @@ def shared_pyz() -> bytes:
         return target.read_bytes()
 
 
+def configuration(collaboration: Collaboration, code: str, device_name: str) -> dict[str, Any]:
+    """What a personal launcher knows; `own_texts`: it asks where the volunteer's own texts are."""
+    return {
+        "site": settings.SITE_URL,
+        "code": code,
+        "collaboration": collaboration.slug,
+        "device_name": device_name,
+        "own_texts": collaboration.recipe.is_private,
+    }
+
+
 def personal_pyz(config: dict[str, Any]) -> bytes:
-    """The launcher with `config.json` in it: site, code, collaboration, device_name."""
+    """The launcher with its `configuration` in it, as `config.json`."""
     out = io.BytesIO(shared_pyz())
     with zipfile.ZipFile(out, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", json.dumps(config, ensure_ascii=False, indent=1))

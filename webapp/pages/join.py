@@ -24,7 +24,7 @@ from webapp.core.tokens import new_token
 from webapp.devices.models import CODE_LIFETIME
 from webapp.devices.selectors import code_row, my_code
 from webapp.devices.services import NAME_LENGTH, make_code
-from webapp.launcher.builder import PYZ, personal_pyz
+from webapp.launcher.builder import PYZ, configuration, personal_pyz
 from webapp.launcher.scripts import STARTERS, WINDOWS, archive, shell_command
 from webapp.pages.acts import acting_user
 from webapp.pages.collaboration import find
@@ -43,6 +43,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     suggestion = _("my %(system)s") % {"system": SYSTEMS[system]}
     context: dict[str, Any] = {
         "collaboration": collaboration,
+        "own_texts": collaboration.recipe.is_private,
         "refusal": access.refusal(request.user, "join", collaboration),
         "system": system,
         "systems": SYSTEMS,
@@ -67,12 +68,7 @@ def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
     code = make_code(user, collaboration=collaboration, device_name=name, once=once)
     row = code_row(code)
     assert row is not None, "it was made just now"
-    config = {
-        "site": settings.SITE_URL,
-        "code": code,
-        "collaboration": collaboration.slug,
-        "device_name": name,
-    }
+    config = configuration(collaboration, code, name)
     return {
         "command": shell_command(settings.SITE_URL, code),
         "ticket": signing.dumps(config, salt=SALT, compress=True),

@@ -62,7 +62,7 @@ def lease_shard(
 def _locked_pool(collaboration: Collaboration, request: ShardRequest, now: datetime) -> Pool:
     revision = collaboration.revisions.filter(sha256=request.recipe_sha256).first()
     texts = revision.recipe.texts if revision is not None else ()
-    if revision is None or request.text >= len(texts) or texts[request.text].kind == "local":
+    if revision is None or request.text >= len(texts) or texts[request.text].is_on_device:
         raise UserError(
             f"{collaboration.title} has no such text to share out.",
             "Start the agent anew: it joins with the present recipe.",

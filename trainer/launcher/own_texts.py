@@ -1,0 +1,76 @@
+"""Where a volunteer's own texts are: asked once, kept on this computer, told to nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from trainer.launcher.place import Unusable, in_words, write_whole
+
+FILENAME = "own_texts.json"
+NEEDED = """\
+This collaboration trains on texts of your own. They stay on this computer.
+A file or a folder: plain text (.txt, .md: one document a line), .jsonl, .csv
+or .parquet. What is in it, and what leaves this computer, is shown before
+anything is sent."""
+QUESTION = "Path of your texts (empty: not now): "
+
+
+def usable(text: str) -> Path:
+    """The file or folder that a person named. Raises Unusable, with what is wrong with it."""
+    path = Path(_unquoted(text)).expanduser().absolute()
+    try:
+        path.stat()
+    except OSError as error:
+        why = error.strerror or error
+        raise Unusable(f"{path} cannot be read ({why}). Name a file or folder of yours.") from error
+    if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
+        raise Unusable(f"{path} may not be read by you. Name another, or change its permissions.")
+    if path.is_dir() and not any(path.iterdir()):
+        raise Unusable(f"{path} is an empty folder. Put your texts into it, or name another.")
+    return path
+
+
+def _unquoted(text: str) -> str:
+    """A path as terminals write one that is dropped on them: quoted, or with backslashes."""
+    text = text.strip()
+    if Path(text).expanduser().exists():
+        return text
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return text
+    return words[0] if len(words) == 1 else text
+
+
+def ask() -> Path | None:
+    """Asks in the terminal until a path can be used; None when there is none."""
+    print(NEEDED, flush=True)
+    while answer := input(QUESTION).strip():
+        try:
+            return usable(answer)
+        except Unusable as error:
+            print(error, flush=True)
+    return None
+
+
+def remember(folder: Path, path: Path, agreed: str = "") -> None:
+    """`agreed`: the hash of the recipe for which its owner saw what leaves this computer."""
+    write_whole(folder / FILENAME, json.dumps({"path": str(path), "agreed": agreed}))
+
+
+def remembered(folder: Path) -> tuple[Path | None, str]:
+    """The path and what was agreed to; None when none was named yet. Raises Unusable."""
+    path = folder / FILENAME
+    try:
+        kept: Any = json.loads(path.read_text(encoding="utf-8"))
+        return Path(kept["path"]), str(kept["agreed"])
+    except FileNotFoundError:
+        return None, ""
+    except OSError as error:
+        raise Unusable(in_words(error, path)) from error
+    except (ValueError, KeyError, TypeError):
+        raise Unusable(f"{path} is damaged. Delete it, and name your texts again.") from None
