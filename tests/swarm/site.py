@@ -123,15 +123,17 @@ class Site:
         """A volunteer's agent whose averaging process leaks (`tests.swarm.leaking`)."""
         return self.agent_at(self.url, name, "tests.swarm.leaking")
 
-    def agent_at(self, url: str, name: str, program: str = "trainer") -> subprocess.Popen[bytes]:
+    def agent_at(
+        self, url: str, name: str, program: str = "trainer", *, slug: str = "demo", **options: str
+    ) -> subprocess.Popen[bytes]:
         """A volunteer's agent that knows this site by `url`; also again."""
         home = self.folder / name
         if not home.exists():
             code, _ = self._make_code(name)
             enrolled(home, url, {"code": code}, lambda: True)
-        words = ["-m", program, "run", "--site", url, "--home", str(home)]
-        env = self.env | {"PYTHONPATH": str(ROOT)}
-        return self._start([*words, "--collaboration", "demo"], home, env)
+        words = ["-m", program, "run", "--site", url, "--home", str(home), "--collaboration", slug]
+        words += [word for name, value in options.items() for word in (f"--{name}", value)]
+        return self._start(words, home, self.env | {"PYTHONPATH": str(ROOT)})
 
     def torchrun_agent(self, name: str) -> subprocess.Popen[bytes]:
         """A volunteer's agent of two processes that torchrun starts; it logs what they say."""

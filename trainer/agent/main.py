@@ -28,6 +28,7 @@ from trainer.agent.view import View
 from trainer.agent.watchdog import Watchdog
 from trainer.agent.wishes import Wishes
 from trainer.device import clock, doctor
+from trainer.engine.discretion import told
 from trainer.grant import JoinGrant
 from trainer.launcher import web
 from trainer.launcher.machine import facts
@@ -138,7 +139,7 @@ class Session:
             self._begin_anew(str(ended))
             cause, reason = self._why()
         except Exception as error:
-            cause, reason = LeaveCause.FAILED, str(error)[:300]
+            cause, reason = LeaveCause.FAILED, told(error, grant.recipe)[:300]
             raise
         finally:
             passport.stop()

@@ -10,6 +10,7 @@ import torch
 
 from trainer.engine import checkpoint, texts
 from trainer.engine.coordinator import CoordinatorLoop, resume
+from trainer.engine.discretion import told
 from trainer.engine.group_learner import GroupLearner
 from trainer.engine.job import Job, Outbox, Wishes
 from trainer.engine.learner import Learner
@@ -52,7 +53,7 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
         raise
     except Exception as error:
         log.exception("The engine stopped")
-        status.set(Activity.LEAVING, f"the engine stopped: {error}")
+        status.set(Activity.LEAVING, f"the engine stopped: {told(error, job.recipe)}")
         return LeaveCause.FAILED
     finally:
         status.stop()
