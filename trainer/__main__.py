@@ -36,6 +36,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer", description=__doc__)
     acts = parser.add_subparsers(required=True)
     run = acts.add_parser("run", help="take part in a collaboration")
+    run.add_argument(
+        "data",
+        nargs="?",
+        default="",
+        metavar="TEXTS",
+        help="file or folder of your own, for a collaboration that trains on such",
+    )
     run.add_argument("--site", required=True, help="address of the site")
     run.add_argument(
         "--collaboration", default="", help="default: the one this device enrolled for"

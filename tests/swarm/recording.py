@@ -1,8 +1,9 @@
 """The agent, with a copy of all it hands over: `python -m tests.swarm.recording`
 
-takes the words of `python -m trainer`. What goes to a socket (before it is encrypted or masked) and
-into an average is appended to `RECORDED/<kind>-<process>`, in all of its processes. With `CRASH`, the
-reader of its texts breaks after so many documents, with an error that quotes one and names its place.
+takes the words of `python -m trainer`. What goes to a socket (before it is encrypted or masked)
+and into an average is appended to `RECORDED/<kind>-<process>`, in all of its processes. With
+`CRASH`, the reader of its texts breaks after so many documents, with an error that quotes one and
+names its place.
 """
 
 from __future__ import annotations

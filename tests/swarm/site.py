@@ -124,7 +124,7 @@ class Site:
         return self.agent_at(self.url, name, "tests.swarm.leaking")
 
     def agent_at(
-        self, url: str, name: str, program: str = "trainer", *, slug: str = "demo", **options: str
+        self, url: str, name: str, program: str = "trainer", *, slug: str = "demo", texts: str = ""
     ) -> subprocess.Popen[bytes]:
         """A volunteer's agent that knows this site by `url`; also again."""
         home = self.folder / name
@@ -132,7 +132,7 @@ class Site:
             code, _ = self._make_code(name)
             enrolled(home, url, {"code": code}, lambda: True)
         words = ["-m", program, "run", "--site", url, "--home", str(home), "--collaboration", slug]
-        words += [word for name, value in options.items() for word in (f"--{name}", value)]
+        words += [texts] if texts else []
         return self._start(words, home, self.env | {"PYTHONPATH": str(ROOT)})
 
     def torchrun_agent(self, name: str) -> subprocess.Popen[bytes]:

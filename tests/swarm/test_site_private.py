@@ -78,7 +78,7 @@ def test_nothing_of_a_volunteers_texts_reaches_the_site_or_another_peer(site, mo
         monkeypatch.setitem(site.env, "CRASH", crash)
         data = str(write_notes(site.folder / "disks" / name))
         agents[name] = site.agent_at(
-            site.url, name, "tests.swarm.recording", slug="notes", data=data
+            site.url, name, "tests.swarm.recording", slug="notes", texts=data
         )
     assert agents["olaf"].wait(240) == 1
     wait_for("credit", lambda: [row[2] > 1 for row in site.sessions_of("nele")] == [True])

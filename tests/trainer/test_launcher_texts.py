@@ -63,7 +63,7 @@ def test_without_a_terminal_it_wants_the_option_and_a_place_that_is_there(volunt
     assert code == 1 and "cannot be read (No such file or directory)" in out
     assert site.codes[CODE] == "good"
     code, out = volunteer.start("--yes")
-    assert code == 1 and "name them with --data" in out and "agent:" not in out
+    assert code == 1 and "start with --data PATH" in out and "agent:" not in out
     assert volunteer.start("--data", str(notes))[0] == 0
 
 

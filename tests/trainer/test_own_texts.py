@@ -84,7 +84,7 @@ def test_without_a_terminal_the_path_is_an_option_and_is_remembered(site, seat, 
 
     done = run()
     assert done.returncode == 1 and NOT_NAMED in done.stderr and site.joins == 0
-    assert "Your texts: 101" in run("--data", str(notes)).stdout
+    assert "Your texts: 101" in run(str(notes)).stdout
     assert "Your texts: 101" in run().stdout
     assert site.joins == 2
 

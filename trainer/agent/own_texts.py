@@ -18,8 +18,8 @@ from trainer.recipe import CODEC_BYTES, Recipe
 from trainer.text.tokenizer import Tokenizer, TokenizerError
 from trainer.wire import LeaveCause, Role
 
-NOT_NAMED = "This collaboration trains on texts of your own: name them with --data PATH."
-NOT_SHOWN = f"{NOT_NAMED} The site could not say so at the start: start it again."
+NOT_NAMED = "This collaboration trains on texts of your own: start with --data PATH."
+NOT_SHOWN = f"{NOT_NAMED} The site could not say so before: start it again."
 LEAVES = """\
 What leaves this computer, each round:
   to other peers  an update of the model, {update_mb:,.1f} MB, worked out from your texts; and

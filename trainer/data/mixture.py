@@ -20,7 +20,7 @@ def open_source(text: Text, path: Path | None) -> Source:
     """
     if text.kind == "private":
         if path is None:
-            raise SourceUnavailable("no text of its own was named on this device: use --data")
+            raise SourceUnavailable("no text of its own was named on this device")
         return PrivateSource(path)
     if text.kind == "http" and path is None:
         return HttpSource(text.url)

@@ -73,12 +73,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N[:SPLIT]",
         help=f"that share the training, and what they split: {', '.join(SPLITS)}",
     )
-    parser.add_argument(
-        "--data",
-        default="",
-        metavar="PATH",
-        help="file or folder of your own texts, for a collaboration that trains on such",
-    )
 
 
 def is_started_by_torchrun() -> bool:

@@ -64,6 +64,12 @@ def _given(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--yes", action="store_true", help="do not ask (for headless machines)")
     parser.add_argument("--plain", action="store_true", help="print lines, for logs")
     add_options(parser)
+    parser.add_argument(
+        "--data",
+        default="",
+        metavar="PATH",
+        help="file or folder of your own texts, for a collaboration that trains on such",
+    )
     parser.add_argument("--port", type=int, default=0, help="where others may dial this computer")
     parser.add_argument("--home", type=Path, default=None, help="data folder")
     return parser.parse_args(words)
@@ -131,7 +137,7 @@ def _texts_named(
     folder = make_folder(folder / str(config.get("collaboration", "")))
     known = remembered(folder)[0]
     if not (texts or known) and (given.yes or not sys.stdin.isatty()):
-        raise Unusable("This collaboration trains on texts of your own: name them with --data.")
+        raise Unusable("This collaboration trains on texts of your own: start with --data PATH.")
     texts = texts or known or ask()
     if texts and texts != known:
         remember(folder, texts)
