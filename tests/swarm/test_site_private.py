@@ -85,8 +85,9 @@ def test_nothing_of_a_volunteers_texts_reaches_the_site_or_another_peer(site, mo
     agents["nele"].send_signal(signal.SIGTERM)
     assert agents["nele"].wait(40) == 0
 
-    for name in agents:
-        assert "What does not: the texts" in site.said(name)
+    assert all("What does not: the texts" in site.said(name) for name in agents)
+    assert "learned alone: " in site.said("nele").split("your own texts: loss")[1]
+    assert site.rows("select count(*) from credit_receipt where own_loss is not null") == [(0,)]
     (tokenizer,) = (site.folder / "nele" / "files").glob("*/tokenizer.json")
     sought = traces(tokenizer)
     assert len(found_in(site.folder / "disks", sought)) >= 8  # it is found where it is

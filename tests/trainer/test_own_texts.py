@@ -65,13 +65,16 @@ def test_at_a_terminal_it_asks_shows_and_joins_only_after_a_yes(site, seat, note
             terminal.until("What leaves this computer, each round:")
             terminal.until("Train on them?")
             terminal.type(f"{answer}\n")
+            if joins:
+                terminal.until("May the site know the loss on those kept back, too?")
+                terminal.type("\n")
             assert terminal.end() == joins  # this site refuses every join
         finally:
             terminal.switch_off()
         assert site.joins == joins
     kept = seat.folder / FILENAME
     assert kept.stat().st_mode & 0o777 == 0o600
-    assert remembered(seat.folder) == (notes, site.recipe.sha256())
+    assert remembered(seat.folder) == (notes, site.recipe.sha256(), False)
 
 
 def test_without_a_terminal_the_path_is_an_option_and_is_remembered(site, seat, notes, tmp_path):
@@ -104,7 +107,7 @@ def test_texts_without_a_sample_are_told_and_the_device_does_not_join(
     with pytest.raises(Unusable, match="this device does not join"):
         agree(seat, str(tmp_path / name), asks=False)
     assert words in capsys.readouterr().out
-    assert remembered(seat.folder) == (None, "")
+    assert remembered(seat.folder).path is None
 
 
 def test_what_leaves_is_told_in_megabytes_of_this_model(site, seat, notes, capsys):
@@ -118,12 +121,24 @@ def test_what_leaves_is_told_in_megabytes_of_this_model(site, seat, notes, capsy
 def test_a_new_recipe_is_asked_about_again_and_the_same_one_is_not(site, seat, notes, monkeypatch):
     asked = []
     monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "y")
-    for _ in range(2):
-        assert agree(seat, str(notes), asks=True) == replace(seat, own_texts=notes)
-    assert len(asked) == 1
+    agreed = replace(seat, own_texts=notes, shares_own=True)
+    assert agree(seat, str(notes), asks=True) == agreed
+    assert agree(seat, "", asks=True) == agree(seat, str(notes), asks=False) == agreed
+    assert [question[:8] for question in asked] == ["Train on", "May the "]
     site.recipe = site.recipe.model_copy(update={"seed": 1})
     agree(seat, "", asks=True)
-    assert len(asked) == 2
+    assert len(asked) == 4
+
+
+def test_nobody_is_asked_about_a_loss_that_cannot_be_measured(
+    site, seat, tmp_path, monkeypatch, capsys
+):
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "y")
+    (tmp_path / "few.txt").write_text("one\ntwo\n")
+    assert agree(seat, str(tmp_path / "few.txt"), asks=True).shares_own is False
+    assert asked == ["Train on them? [y/N] "]
+    assert "too few to keep some back" in capsys.readouterr().out
 
 
 def test_while_the_site_is_away_what_was_agreed_to_goes_on_and_nothing_else(site, seat, notes):
@@ -154,7 +169,9 @@ def test_a_place_that_cannot_be_read_is_refused_in_words(tmp_path):
     assert usable(str(named).replace(" ", "\\ ")) == usable(f'"{named}"') == named
 
 
-@pytest.mark.parametrize("content", ["{", "[]", json.dumps({"path": 1, "agreed": ""})])
+@pytest.mark.parametrize(
+    "content", ["{", "[]", json.dumps({"path": 1, "agreed": ""}), '{"path": "x"}']
+)
 def test_a_damaged_memory_of_the_path_says_what_to_do(tmp_path: Path, content):
     (tmp_path / FILENAME).write_text(content)
     with pytest.raises(Unusable, match=r"is damaged\. Delete it, and name your texts again"):

@@ -132,7 +132,7 @@ def test_a_file_that_is_not_what_its_ending_says_is_refused_in_words(
 def test_the_held_out_documents_are_the_same_after_a_restart_and_under_other_file_names(tmp_path):
     """Also in another process, whose `hash` is another one."""
     folder = folder_of(tmp_path / "a")
-    held_out = list(PrivateSource(folder).held_out())
+    held_out = PrivateSource(folder).held_out()
     assert 0.05 < len(held_out) / len(NOTES) < 0.15
     code = (
         "import sys, pathlib; from trainer.sources.private import PrivateSource;"
@@ -141,7 +141,7 @@ def test_the_held_out_documents_are_the_same_after_a_restart_and_under_other_fil
     again = subprocess.check_output([sys.executable, "-c", code, str(folder)], text=True)
     assert again.splitlines() == held_out
     (folder / "one.txt").rename(folder / "z.md")
-    assert set(PrivateSource(folder).held_out()) == set(held_out)
+    assert PrivateSource(folder).held_out() == held_out
 
 
 def test_a_pass_reads_every_document_once_but_the_held_out_ones_and_begins_anywhere(tmp_path):
@@ -158,9 +158,9 @@ def test_a_pass_reads_every_document_once_but_the_held_out_ones_and_begins_anywh
 
 def test_of_a_few_documents_none_is_held_out(tmp_path):
     few = PrivateSource(folder_of(tmp_path / "few", NOTES[: FEWEST - 1] * 3))
-    assert list(few.held_out()) == []
+    assert few.held_out() == []
     assert set(few.documents("x")) == set(NOTES[: FEWEST - 1])
-    assert list(PrivateSource(folder_of(tmp_path / "enough", NOTES[:60])).held_out())
+    assert PrivateSource(folder_of(tmp_path / "enough", NOTES[:60])).held_out()
 
 
 def test_texts_that_are_gone_are_told_without_their_path(tmp_path, caplog):
@@ -190,7 +190,7 @@ def test_a_survey_counts_what_training_will_see(tmp_path, tokenizer):
     assert found.tokens == sum(len(tokenizer.encode(document)) for document in trained)
     assert found.samples == -(-(found.tokens + len(trained)) // 16)
     assert found.num_documents == len(NOTES) + 1
-    assert found.num_held_out == len(list(source.held_out()))
+    assert found.num_held_out == len(source.held_out())
     assert (found.num_files, found.broken, found.is_estimate) == (4, 2, False)
     assert {path.name for path in found.left_out} == {"photo.jpg", "wrong.csv"}
     framed = survey(folder, tokenizer, "masked", 16)

@@ -10,13 +10,15 @@ import pytest
 from django.utils import timezone
 
 from tests.at_once import at_once
-from tests.factories import make_device, make_session, make_user
+from tests.factories import make_collaboration, make_device, make_session, make_user
+from trainer.recipe import Text
 from trainer.wire import Outcome, Receipt, Report, RoundSeen, VerdictSummary
 from webapp.accounts.services import delete_account, set_listed
 from webapp.collaborations.services import coordinator_device
 from webapp.credit import selectors
 from webapp.credit.models import HourlyCredit
 from webapp.credit.models import Receipt as BookedReceipt
+from webapp.credit.own_losses import spread_of
 from webapp.credit.services import book_receipt, book_receipts
 
 
@@ -39,6 +41,21 @@ def report(seq, *, samples=8, accepted=True, at=0.0):
 @pytest.fixture
 def session(device, collaboration):
     return make_session(device, collaboration)
+
+
+def test_the_console_tells_the_newest_losses_of_those_who_agreed(client, olga):
+    notes = make_collaboration("notes", texts=(Text(kind="private"),))
+    client.force_login(olga)
+    assert "On volunteers" not in client.get("/console/c/notes/").text
+    for name, losses in (("a", (9.0, 2.0)), ("b", (4.0,)), ("c", (4.0,)), ("d", (None,))):
+        own = make_session(make_device(make_user(name))[0], notes)
+        for seq, loss in enumerate(losses, 1):
+            body = report(seq).body.model_copy(update={"own_loss": loss})
+            assert book_receipt(own, report(seq).model_copy(update={"body": body}))
+    spread = spread_of(notes)
+    assert (spread.num_devices, spread.best, spread.worst) == (3, 2.0, 4.0)
+    page = client.get("/console/c/notes/").text
+    assert "2.000 to 4.000, on average 3.333" in page and "3 devices tell their loss" in page
 
 
 def test_a_report_sent_again_is_booked_once(alice, session):

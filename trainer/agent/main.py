@@ -128,7 +128,8 @@ class Session:
             from trainer.engine.peer import take_part  # waits for load_engine
 
             watchdog.start()
-            cause = take_part(replace(job, shards=shards), outbox, self._wishes)
+            job = replace(job, shards=shards, tell_own=self._view.show_own)
+            cause = take_part(job, outbox, self._wishes)
             reason = self._wishes.current().reason
             if cause is LeaveCause.FAILED:
                 reason = outbox.last_words

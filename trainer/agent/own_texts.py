@@ -12,7 +12,7 @@ from trainer.agent.seat import Seat
 from trainer.agent.wishes import Wishes
 from trainer.data.survey import Survey, survey
 from trainer.launcher import web
-from trainer.launcher.own_texts import ask, remember, remembered, usable
+from trainer.launcher.own_texts import OwnTexts, ask, remember, remembered, usable
 from trainer.launcher.place import Unusable
 from trainer.recipe import CODEC_BYTES, Recipe
 from trainer.text.tokenizer import Tokenizer, TokenizerError
@@ -28,26 +28,29 @@ What leaves this computer, each round:
 What does not: the texts, their tokens, the names of files and folders.
 Other peers see the update as it is. Who takes pains may learn something of a text from it."""
 
+MAY_SHARE = "May the site know the loss on those kept back, too? Organisers see it. [y/N] "
+TOO_FEW = "  They are too few to keep some back and see what the model is worth for you."
+
 
 def agree(seat: Seat, data: str, *, asks: bool) -> Seat | None:
     """The seat with its texts, where the recipe is about such; None: the person said no.
 
     `data` is what was named now, else what was named before counts. Raises Unusable, in words.
     """
-    named, agreed = remembered(seat.folder)
+    named = remembered(seat.folder)
     try:
         recipe = Api(seat.site, seat.token).recipe(seat.slug)
     except web.Refusal:
         return seat  # joining says why
     except web.Unreachable:
-        is_agreed = agreed and (not data or usable(data) == named)
-        return replace(seat, own_texts=named) if is_agreed else seat
+        is_agreed = named.agreed and (not data or usable(data) == named.path)
+        return _seated(seat, named) if is_agreed else seat
     if not recipe.is_private:
         if data:
             print("This collaboration trains on the site's texts; yours are not read.", flush=True)
         return seat
-    if data or named:
-        path = usable(data or str(named))
+    if data or named.path:
+        path = usable(data or str(named.path))
     elif not asks:
         raise Unusable(NOT_NAMED)
     elif (answer := ask()) is not None:
@@ -58,11 +61,25 @@ def agree(seat: Seat, data: str, *, asks: bool) -> Seat | None:
     print(*words(found, recipe, path), sep="\n", flush=True)
     if not found.samples:
         raise Unusable("There is nothing in it to train on, so this device does not join.")
-    is_new = path != named or agreed != recipe.sha256()
-    if is_new and asks and input("Train on them? [y/N] ").strip().lower() not in ("y", "yes"):
-        return None
-    remember(seat.folder, path, recipe.sha256())
-    return replace(seat, own_texts=path)
+    texts = OwnTexts(path, recipe.sha256())
+    is_known = texts[:2] == named[:2]
+    if is_known and not (data and asks):
+        texts = named
+    elif asks:
+        if not _yes("Train on them? [y/N] "):
+            return None
+        shares = found.num_held_out > 0 and _yes(MAY_SHARE)
+        texts = texts._replace(shares=shares)
+    remember(seat.folder, texts)
+    return _seated(seat, texts)
+
+
+def _seated(seat: Seat, texts: OwnTexts) -> Seat:
+    return replace(seat, own_texts=texts.path, shares_own=texts.shares)
+
+
+def _yes(question: str) -> bool:
+    return input(question).strip().lower() in ("y", "yes")
 
 
 def check_named(seat: Seat, recipe: Recipe, wishes: Wishes) -> None:
@@ -98,6 +115,8 @@ def words(found: Survey, recipe: Recipe, path: Path) -> list[str]:
     ]
     if found.num_held_out:
         said.append(f"  {found.num_held_out:,} are kept back, to see here what the model is worth.")
+    elif found.samples:
+        said.append(TOO_FEW)
     if found.broken:
         said.append(f"  {found.broken:,} lines or rows could not be read and are skipped.")
     for file, reason in found.left_out.items():

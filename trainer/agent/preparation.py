@@ -66,6 +66,7 @@ class Preparation:
             checkpoint_folder=seat.checkpoint_folder,
             revocations=follow("the revocation list", api.revocations, seat.role),
             heard_at=lambda: news.heard_at if (news := heard()) else None,
+            shares_own=seat.shares_own,
         )
 
     def _fetch_checkpoint(self, newest: Checkpoint | None) -> Path | None:

@@ -24,7 +24,8 @@ class Seat:
     """`cache` holds downloads; `folder` is private to this device and collaboration.
 
     `port` is where a volunteer wants to be dialled, 0: anywhere. `split` is what `num_processes`
-    processes split. `own_texts`: a volunteer's file or folder, where the recipe trains on such.
+    processes split. `own_texts`: a volunteer's file or folder, where the recipe trains on such;
+    `shares_own`: the site may hear the loss on what of it is held out.
     """
 
     site: str
@@ -42,6 +43,7 @@ class Seat:
     announce_host: str = ""
     port: int = 0
     own_texts: Path | None = None
+    shares_own: bool = False
 
 
 class CoordinatorConfig(Message):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -17,10 +17,14 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from trainer.agent.figures import link_words, own_words
 from trainer.agent.keys import Keys, terminal
 from trainer.agent.screen import Screen
 from trainer.agent.wishes import Wishes
 from trainer.wire import Activity, Progress, Receipt, Wish
+
+if TYPE_CHECKING:
+    from trainer.engine.own_check import OwnLosses
 
 WORDS = {
     Activity.STARTING: "starting",
@@ -52,7 +56,7 @@ class View:
         self.now = "starting"
         self.link = ""
         self.samples = self.rounds = 0
-        self.last_round = ""
+        self.last_round = self.own = ""
         self.reading: Callable[[], str] = lambda: ""  # which part of the text, in words
 
     def open(self) -> None:
@@ -111,16 +115,9 @@ class View:
         )
         self.say(self.last_round)
 
-
-def link_words(progress: Progress) -> str:
-    """Speed of the link, and what it carries for all; empty while neither is known."""
-    known = []
-    if progress.link_mbit_s is not None:
-        known.append(f"{progress.link_mbit_s:,.3g} Mbit/s measured")
-    if progress.share is not None:
-        share = f"{progress.share:.0%} of the averaging" if progress.share else "no averaging"
-        known.append(f"carries {share} for all")
-    return ", ".join(known)
+    def show_own(self, losses: OwnLosses) -> None:
+        self.own = own_words(losses)
+        self.say(f"your own texts: {self.own}")
 
 
 class PlainView(View):
@@ -220,6 +217,8 @@ class RichView(View):
             table.add_row("Speed", f"{progress.samples_per_s:.1f} samples a second")
             if link := link_words(progress):
                 table.add_row("Link", link)
+        if self.own:
+            table.add_row("Your texts", Text(self.own))
         if reading := self.reading():
             table.add_row("Reading", Text(reading))
         table.add_row("Counted", f"{self.samples:,} samples in {self.rounds:,} rounds")

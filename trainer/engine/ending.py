@@ -36,6 +36,8 @@ class Ending:
         """One attempt to end the round with those who are in it."""
         loop = self._loop
         loop.tally.arrive(loop.timing.round_age(view))
+        if loop.own_check is not None:
+            loop.own_check.training_ends()
         offer = loop.learner.offer()
         if offer is None:
             loop.release("what it had learned was not finite")
@@ -174,6 +176,8 @@ class Ending:
         loop.stage = Stage.TRAINING
         loop.tracker.publish()
         loop.peer.share_state(loop.learner.round)
+        if loop.own_check is not None:
+            done.own_loss = loop.own_check.round_ended(verdict.round)
         loop.ended(verdict.summary(done.lost), done)
 
 

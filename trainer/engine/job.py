@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.data.shards import Shards
 from trainer.passport import Passport, RevocationList
 from trainer.recipe import Recipe
 from trainer.wire import Body, Control, Progress, Role
+
+if TYPE_CHECKING:
+    from trainer.engine.own_check import OwnLosses
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Job:
     `revocations` is the site's newest list and `heard_at` when it last heard a device ask for a
     part of a text, by its clock: a coordinator passes both on. `clock_offset_s` is site time minus
     device time. `shards` None: it reads all of the texts, in an order of its own.
+    `tell_own` hears of each round what it did for the volunteer's own held-out texts, where the
+    recipe trains on such; `shares_own`: the site may hear the loss on them, too.
     """
 
     recipe: Recipe
@@ -46,6 +51,8 @@ class Job:
     revocations: Callable[[], RevocationList | None] = lambda: None
     heard_at: Callable[[], float | None] = lambda: None
     shards: Shards | None = None
+    tell_own: Callable[[OwnLosses], None] | None = None
+    shares_own: bool = False
 
 
 class Outbox(Protocol):

@@ -10,6 +10,7 @@ from trainer.engine.catchup import CatchUp
 from trainer.engine.ending import Ending
 from trainer.engine.job import Outbox, Wishes
 from trainer.engine.learner import Learner
+from trainer.engine.own_check import OwnCheck
 from trainer.engine.sizing import Sizer
 from trainer.engine.status import Meter, Status
 from trainer.engine.tally import Tally
@@ -46,13 +47,14 @@ class RoundLoop:
         wishes: Wishes,
         sizer: Sizer,
         batches: Callable[[], Iterator[Batch]],
+        own_check: OwnCheck | None = None,
     ) -> None:
         self.recipe, self.role = recipe, role
         self.learner, self.peer = learner, peer
         self._status, self.outbox, self._wishes = status, outbox, wishes
         self._sizer, self._new_batches, self._batches = sizer, batches, batches()
         self._meter, self.tally = Meter(), Tally()
-        self.timing = Timing(self)
+        self.timing, self.own_check = Timing(self), own_check
         self.stage = Stage.AWAY
         self.share: float | None = None
         self._stop_seen: float | None = None

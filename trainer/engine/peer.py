@@ -15,6 +15,7 @@ from trainer.engine.group_learner import GroupLearner
 from trainer.engine.job import Job, Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
+from trainer.engine.own_check import OwnCheck
 from trainer.engine.sizing import FILENAME, Sizer
 from trainer.engine.status import Status
 from trainer.families.base import Batch
@@ -131,6 +132,23 @@ def _connect(job: Job, wishes: Wishes, status: Status) -> SwarmPeer | None:
     return None
 
 
+def _own_check(job: Job, learner: Learner, tokenizer: Tokenizer) -> OwnCheck | None:
+    """None where the volunteer has no text of their own, or too little; a group has none, either,
+    because its processes hold the model together."""
+    own = [
+        path for text, path in zip(job.recipe.texts, job.texts, strict=True)
+        if text.kind == "private" and path is not None
+    ]  # fmt: skip
+    if not own or job.tell_own is None or job.num_processes > 1:
+        return None
+    found = texts.own_batches(
+        job.recipe, own[0], tokenizer, learner.family.objective, HELD_OUT_SAMPLES
+    )
+    if not found:
+        return None
+    return OwnCheck(learner, found, job.tell_own, is_shared=job.shares_own)
+
+
 def _make_loop(
     job: Job,
     learner: Learner,
@@ -164,7 +182,8 @@ def _make_loop(
         "sizer": sizer,
     }
     if job.role is not Role.COORDINATOR:
-        return RoundLoop(batches=new_batches, **common)  # type: ignore[arg-type]
+        own_check = _own_check(job, learner, tokenizer)
+        return RoundLoop(batches=new_batches, own_check=own_check, **common)  # type: ignore[arg-type]
     held_out = (
         texts.held_out_batches(job.recipe, job.held_out, tokenizer, objective, HELD_OUT_SAMPLES)
         if job.held_out

@@ -13,7 +13,7 @@ from trainer.wire import Outcome, Receipt, VerdictSummary
 class Tally:
     """`lost` are members lost in attempts at this round that had to be repeated. `arrived_s` is how
     long after the round's beginning the first attempt was, `share` what this peer carried of the
-    average for all.
+    average for all; `own_loss` is on its owner's held-out texts, where that may be told.
     """
 
     samples: int = 0
@@ -23,6 +23,7 @@ class Tally:
     attempts: int = 0
     arrived_s: float = 0.0
     share: float | None = None
+    own_loss: float | None = None
     lost: list[str] = field(default_factory=list)
     started: float = field(default_factory=clock.now)
 
@@ -44,6 +45,7 @@ class Tally:
             reason=refusal[:300],
             compute_s=self.compute_s,
             share=self.share,
+            own_loss=self.own_loss,
             verdict=summary,
         )
 

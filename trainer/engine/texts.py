@@ -12,9 +12,11 @@ from trainer.data.mixture import Mixture, open_source
 from trainer.data.shards import Shards, SharedText
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
+from trainer.sources.private import PrivateSource
 from trainer.text.tokenizer import Tokenizer
 
 STARTS = "starts"
+OWN_ROWS = 4  # of a batch of a volunteer's held-out texts
 ROWS = 8  # of a batch, where neither the recipe nor a device says how many
 
 
@@ -76,6 +78,21 @@ def held_out_batches(
         seed=recipe.seed,
     )
     return list(islice(found, max(1, samples // (recipe.micro_batch or ROWS))))
+
+
+def own_batches(
+    recipe: Recipe, path: Path, tokenizer: Tokenizer, objective: Objective, samples: int
+) -> list[Batch]:
+    """Of what a volunteer's own texts hold out, the same at every start; perhaps none."""
+    found = batches(
+        PrivateSource(path).held_out(),
+        tokenizer,
+        objective,
+        length=recipe.sequence_length,
+        size=lambda: OWN_ROWS,
+        seed=recipe.seed,
+    )
+    return list(islice(found, samples // OWN_ROWS))
 
 
 def _number(seed: str) -> int:

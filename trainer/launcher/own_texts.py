@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trainer.launcher.place import Unusable, in_words, write_whole
 
@@ -57,19 +57,31 @@ def ask() -> Path | None:
     return None
 
 
-def remember(folder: Path, path: Path, agreed: str = "") -> None:
-    """`agreed`: the hash of the recipe for which its owner saw what leaves this computer."""
-    write_whole(folder / FILENAME, json.dumps({"path": str(path), "agreed": agreed}))
+class OwnTexts(NamedTuple):
+    """`path` None: none were named yet.
+
+    `agreed`: the hash of the recipe for which their owner saw what leaves this computer. `shares`:
+    the site may hear the loss on those that are held out.
+    """
+
+    path: Path | None = None
+    agreed: str = ""
+    shares: bool = False
 
 
-def remembered(folder: Path) -> tuple[Path | None, str]:
-    """The path and what was agreed to; None when none was named yet. Raises Unusable."""
+def remember(folder: Path, texts: OwnTexts) -> None:
+    kept = {"path": str(texts.path), "agreed": texts.agreed, "shares": texts.shares}
+    write_whole(folder / FILENAME, json.dumps(kept))
+
+
+def remembered(folder: Path) -> OwnTexts:
+    """Raises Unusable when what was kept cannot be read."""
     path = folder / FILENAME
     try:
         kept: Any = json.loads(path.read_text(encoding="utf-8"))
-        return Path(kept["path"]), str(kept["agreed"])
+        return OwnTexts(Path(kept["path"]), str(kept["agreed"]), kept["shares"] is True)
     except FileNotFoundError:
-        return None, ""
+        return OwnTexts()
     except OSError as error:
         raise Unusable(in_words(error, path)) from error
     except (ValueError, KeyError, TypeError):

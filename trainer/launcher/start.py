@@ -15,7 +15,7 @@ from trainer.launcher import web
 from trainer.launcher.enrolment import enrolled
 from trainer.launcher.environment import MISLEADING, chosen_python, prepare, trainer_alone
 from trainer.launcher.machine import add_options
-from trainer.launcher.own_texts import ask, remember, remembered, usable
+from trainer.launcher.own_texts import OwnTexts, ask, remember, remembered, usable
 from trainer.launcher.place import Unusable, data_folder, make_folder, site_folder
 
 WINDOWS = (
@@ -135,12 +135,12 @@ def _texts_named(
     if not (texts or config.get("own_texts")):
         return True
     folder = make_folder(folder / str(config.get("collaboration", "")))
-    known = remembered(folder)[0]
+    known = remembered(folder).path
     if not (texts or known) and (given.yes or not sys.stdin.isatty()):
         raise Unusable("This collaboration trains on texts of your own: start with --data PATH.")
     texts = texts or known or ask()
     if texts and texts != known:
-        remember(folder, texts)
+        remember(folder, OwnTexts(texts))
     return texts is not None
 
 

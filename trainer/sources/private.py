@@ -12,7 +12,7 @@ import logging
 import os
 import random
 from collections.abc import Iterator
-from itertools import chain
+from heapq import nsmallest
 from pathlib import Path
 
 from trainer.sources.base import Source, SourceUnavailable, shuffled
@@ -20,6 +20,7 @@ from trainer.sources.formats import Unreadable, read
 
 PARTS = 20
 HELD_OUT = (0, 1)
+CHECKED = 1024  # held-out documents that are looked at
 FEWEST = 20  # different documents, below which none is held out
 UNREADABLE = "this device's own texts cannot be read now; its log says why"
 log = logging.getLogger(__name__)
@@ -36,8 +37,12 @@ def files_of(path: Path) -> list[Path]:
     return found
 
 
+def _hash(document: str) -> bytes:
+    return hashlib.sha256(document.encode()).digest()
+
+
 def part_of(document: str) -> int:
-    return int.from_bytes(hashlib.sha256(document.encode()).digest()[:4], "big") % PARTS
+    return int.from_bytes(_hash(document)[:4], "big") % PARTS
 
 
 class PrivateSource(Source):
@@ -66,10 +71,11 @@ class PrivateSource(Source):
         if self.tally.read == before:
             raise SourceUnavailable(UNREADABLE)
 
-    def held_out(self) -> Iterator[str]:
-        """Never trained on; the same documents in the same order, as long as the files are."""
-        if self.splits:
-            yield from chain.from_iterable(map(self._part, HELD_OUT))
+    def held_out(self) -> list[str]:
+        """Never trained on: those with the lowest hashes, whatever their files are called."""
+        if not self.splits:
+            return []
+        return nsmallest(CHECKED, (one for one in self.all() if part_of(one) in HELD_OUT), _hash)
 
     @property
     def splits(self) -> bool:

@@ -7,7 +7,11 @@ from django.db import models
 
 
 class Receipt(models.Model):
-    """The lasting record of one offer. `(session, seq)` is its idempotency key."""
+    """The lasting record of one offer. `(session, seq)` is its idempotency key.
+
+    `own_loss` is of the model after the round, on held-out texts of the device's owner, who agreed
+    to tell it; per target token.
+    """
 
     session = models.ForeignKey(
         "devices.Session", on_delete=models.CASCADE, related_name="receipts"
@@ -21,6 +25,7 @@ class Receipt(models.Model):
     compute_s = models.FloatField(default=0.0)
     bytes_in = models.PositiveBigIntegerField(default=0)
     bytes_out = models.PositiveBigIntegerField(default=0)
+    own_loss = models.FloatField(null=True, blank=True)
     at = models.DateTimeField(db_index=True)
 
     class Meta:

@@ -95,6 +95,7 @@ def _row(session: Session, seq: int, body: WireReceipt, now: datetime) -> Receip
         compute_s=body.compute_s,
         bytes_in=body.verdict.bytes_in,
         bytes_out=body.verdict.bytes_out,
+        own_loss=body.own_loss,
         at=now,
     )
 

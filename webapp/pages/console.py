@@ -18,6 +18,7 @@ from webapp.collaborations.selectors import version_of, visible_collaborations
 from webapp.collaborations.sizes import size_of
 from webapp.collaborations.states import MOVES
 from webapp.collaborations.text_addresses import addresses
+from webapp.credit.own_losses import spread_of
 from webapp.devices.selectors import devices_in
 from webapp.live.selectors import snapshot
 from webapp.pages.acts import organisers_only
@@ -56,6 +57,7 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
             "snapshot": now,
             "sentence": sentence(now),
             "devices": devices_in(found),
+            "own_losses": spread_of(found) if found.recipe.is_private else None,
             "readings": how_far(found, now=timezone.now()),
             "version": version_of(found),
             "may_open": found.state == State.DRAFT,
