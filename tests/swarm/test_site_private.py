@@ -6,7 +6,6 @@ Between `test_site_agents.py` and `test_site_swarm.py`, on the same site.
 from __future__ import annotations
 
 import json
-import signal
 from pathlib import Path
 
 import numpy
@@ -32,6 +31,12 @@ recipe = Collaboration.objects.get(slug="demo").recipe.model_copy(update=changed
 recipe = Recipe.model_validate(recipe.model_dump())
 notes = services.create(title="Notes", recipe=recipe, by=None)
 services.open_(notes, by=None)
+"""
+
+FINISH_NOTES = """
+from webapp.collaborations import services
+from webapp.collaborations.models import Collaboration
+services.finish(Collaboration.objects.get(slug="notes"), by=None)
 """
 
 
@@ -82,11 +87,13 @@ def test_nothing_of_a_volunteers_texts_reaches_the_site_or_another_peer(site, mo
         )
     assert agents["olaf"].wait(240) == 1
     wait_for("credit", lambda: [row[2] > 1 for row in site.sessions_of("nele")] == [True])
-    agents["nele"].send_signal(signal.SIGTERM)
-    assert agents["nele"].wait(40) == 0
+    site.manage("shell", "-v", "0", "-c", FINISH_NOTES)
+    assert agents["nele"].wait(90) == 0
 
     assert all("What does not: the texts" in site.said(name) for name in agents)
     assert "learned alone: " in site.said("nele").split("your own texts: loss")[1]
+    (own,) = site.folder.rglob("own-model.safetensors")
+    assert own.is_relative_to(site.folder / "nele") and str(own) in site.said("nele")
     assert site.rows("select count(*) from credit_receipt where own_loss is not null") == [(0,)]
     (tokenizer,) = (site.folder / "nele" / "files").glob("*/tokenizer.json")
     sought = traces(tokenizer)
@@ -107,4 +114,4 @@ def test_nothing_of_a_volunteers_texts_reaches_the_site_or_another_peer(site, mo
         assert b'"kind":"receipt"' in of_kind(folder, "websocket")
         assert len(of_kind(folder, "average")) > 100_000
         assert len(of_kind(folder, "stream")) > len(of_kind(folder, "average")) // 4
-    assert site.get("collaborations/notes")["state"] == "running"
+    assert site.get("collaborations/notes")["state"] == "finished"

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from tests.trainer.models import make_batch, make_recipe
-from trainer.agent.figures import own_words
 from trainer.engine import own_check
 from trainer.engine.learner import Learner
 from trainer.engine.own_check import OwnCheck, OwnLosses
@@ -83,6 +82,6 @@ def test_a_loss_that_is_no_number_is_not_reported():
     ("alone", "words"), [(3.5, "alone: sharing helped"), (3.0, "alone it was no worse"), (None, "")]
 )
 def test_the_owner_reads_whether_sharing_helped(alone, words):
-    said = own_words(OwnLosses(4, 3.6, alone, 3.2, 100))
+    said = OwnLosses(4, 3.6, alone, 3.2, 100).in_words()
     assert said.startswith("loss 3.200 after round 4, 3.600 before")
     assert words in said and ("learned alone" in said) == (alone is not None)

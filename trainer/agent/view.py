@@ -17,7 +17,6 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from trainer.agent.figures import link_words, own_words
 from trainer.agent.keys import Keys, terminal
 from trainer.agent.screen import Screen
 from trainer.agent.wishes import Wishes
@@ -25,6 +24,7 @@ from trainer.wire import Activity, Progress, Receipt, Wish
 
 if TYPE_CHECKING:
     from trainer.engine.own_check import OwnLosses
+    from trainer.engine.personal import Personal
 
 WORDS = {
     Activity.STARTING: "starting",
@@ -115,9 +115,20 @@ class View:
         )
         self.say(self.last_round)
 
-    def show_own(self, losses: OwnLosses) -> None:
-        self.own = own_words(losses)
+    def show_own(self, told: OwnLosses | Personal) -> None:
+        self.own = told.in_words()
         self.say(f"your own texts: {self.own}")
+
+
+def link_words(progress: Progress) -> str:
+    """Speed of the link, and what it carries for all; empty while neither is known."""
+    known = []
+    if progress.link_mbit_s is not None:
+        known.append(f"{progress.link_mbit_s:,.3g} Mbit/s measured")
+    if progress.share is not None:
+        share = f"{progress.share:.0%} of the averaging" if progress.share else "no averaging"
+        known.append(f"carries {share} for all")
+    return ", ".join(known)
 
 
 class PlainView(View):

@@ -14,6 +14,7 @@ from trainer.wire import Body, Control, Progress, Role
 
 if TYPE_CHECKING:
     from trainer.engine.own_check import OwnLosses
+    from trainer.engine.personal import Personal
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Job:
     part of a text, by its clock: a coordinator passes both on. `clock_offset_s` is site time minus
     device time. `shards` None: it reads all of the texts, in an order of its own.
     `tell_own` hears of each round what it did for the volunteer's own held-out texts, where the
-    recipe trains on such; `shares_own`: the site may hear the loss on them, too.
+    recipe trains on such, and of a model of their own at the end; `shares_own`: the site may hear
+    the loss on them, too.
     """
 
     recipe: Recipe
@@ -51,8 +53,13 @@ class Job:
     revocations: Callable[[], RevocationList | None] = lambda: None
     heard_at: Callable[[], float | None] = lambda: None
     shards: Shards | None = None
-    tell_own: Callable[[OwnLosses], None] | None = None
+    tell_own: Callable[[OwnLosses | Personal], None] | None = None
     shares_own: bool = False
+
+    def own_text(self) -> Path | None:
+        """Where the volunteer's own texts are, if the recipe trains on such and they have any."""
+        named = zip(self.recipe.texts, self.texts, strict=True)
+        return next((path for text, path in named if text.kind == "private"), None)
 
 
 class Outbox(Protocol):

@@ -30,6 +30,14 @@ class OwnLosses:
     after: float
     tokens: int
 
+    def in_words(self) -> str:
+        """Is the round worth it for them, and was sharing?"""
+        said = f"loss {self.after:.3f} after round {self.round}, {self.before:.3f} before"
+        if self.alone is None:
+            return said
+        better = "sharing helped" if self.after < self.alone else "alone it was no worse"
+        return f"{said}, {self.alone:.3f} with what this device learned alone: {better}"
+
 
 class OwnCheck:
     """The engine calls `training_ends` before an offer, and `round_ended` after an average.
@@ -50,6 +58,10 @@ class OwnCheck:
         self._ended: tuple[int, int] | None = None  # round and local steps
         self._alone: float | None = None
         self._anchor = (learner.round, self._settle())  # the round that its loss is of
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        return self._batches
 
     def training_ends(self) -> None:
         """The same training is looked at once, however often its offer is repeated."""

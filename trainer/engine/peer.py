@@ -16,6 +16,7 @@ from trainer.engine.job import Job, Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.engine.own_check import OwnCheck
+from trainer.engine.personal import make_personal
 from trainer.engine.sizing import FILENAME, Sizer
 from trainer.engine.status import Status
 from trainer.families.base import Batch
@@ -80,6 +81,10 @@ def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> Leav
         loop = _make_loop(job, learner, peer, status, outbox, wishes, tokenizer)
         cause = loop.run()
         status.set(Activity.LEAVING, "saying goodbye to the swarm")
+        peer.close()
+        peer = None
+        if cause is LeaveCause.FINISHED:
+            _keep_personal(job, loop, tokenizer, wishes)
         return cause
     finally:
         if peer is not None:
@@ -135,18 +140,38 @@ def _connect(job: Job, wishes: Wishes, status: Status) -> SwarmPeer | None:
 def _own_check(job: Job, learner: Learner, tokenizer: Tokenizer) -> OwnCheck | None:
     """None where the volunteer has no text of their own, or too little; a group has none, either,
     because its processes hold the model together."""
-    own = [
-        path for text, path in zip(job.recipe.texts, job.texts, strict=True)
-        if text.kind == "private" and path is not None
-    ]  # fmt: skip
-    if not own or job.tell_own is None or job.num_processes > 1:
+    path, objective = job.own_text(), learner.family.objective
+    if path is None or job.tell_own is None or job.num_processes > 1:
         return None
-    found = texts.own_batches(
-        job.recipe, own[0], tokenizer, learner.family.objective, HELD_OUT_SAMPLES
-    )
-    if not found:
-        return None
-    return OwnCheck(learner, found, job.tell_own, is_shared=job.shares_own)
+    found = texts.own_batches(job.recipe, path, tokenizer, objective, HELD_OUT_SAMPLES)
+    return OwnCheck(learner, found, job.tell_own, is_shared=job.shares_own) if found else None
+
+
+def _keep_personal(job: Job, loop: RoundLoop, tokenizer: Tokenizer, wishes: Wishes) -> None:
+    """The collaboration is over: what fails here costs the volunteer's own model and nothing else.
+
+    For that they have to have texts, some of them held out.
+    """
+    path, check = job.own_text(), loop.own_check
+    if path is None or check is None or job.tell_own is None:
+        return
+    recipe, rows = job.recipe, job.recipe.micro_batch or texts.ROWS
+    try:
+        batches = texts.own_training_batches(
+            recipe, path, tokenizer, loop.learner.family.objective, str(recipe.seed), rows
+        )
+        made = make_personal(
+            loop.learner,
+            batches,
+            check.batches,
+            job.folder,
+            lambda: wishes.current().wish is not Wish.STOP,
+        )
+    except Exception:
+        log.exception("No model of one's own was made")
+        return
+    if made is not None:
+        job.tell_own(made)
 
 
 def _make_loop(

@@ -95,5 +95,20 @@ def own_batches(
     return list(islice(found, samples // OWN_ROWS))
 
 
+def own_training_batches(
+    recipe: Recipe, path: Path, tokenizer: Tokenizer, objective: Objective, seed: str, rows: int
+) -> Iterator[Batch]:
+    """Of a volunteer's own texts alone, endless. Raises SourceUnavailable, while iterating."""
+    documents = Mixture([PrivateSource(path)], [1.0], seed)
+    return batches(
+        documents,
+        tokenizer,
+        objective,
+        length=recipe.sequence_length,
+        size=lambda: rows,
+        seed=_number(seed),
+    )
+
+
 def _number(seed: str) -> int:
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:7], "big")
