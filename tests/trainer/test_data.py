@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -17,7 +18,8 @@ from trainer.data.batches import batches
 from trainer.data.masking import mask
 from trainer.data.mixture import Mixture
 from trainer.families.base import Batch
-from trainer.sources.base import SourceUnavailable
+from trainer.sources import base
+from trainer.sources.base import SourceUnavailable, shuffled
 from trainer.sources.file import FileSource
 from trainer.sources.http import HttpSource
 from trainer.text.tokenizer import SPECIAL, Tokenizer, TokenizerError, train_tokenizer
@@ -120,6 +122,21 @@ def test_broken_lines_are_counted_and_skipped(tmp_path: Path):
     source = FileSource(path)
     assert sorted(source.documents("x")) == ["good", "plain words"]
     assert (source.tally.read, source.tally.broken) == (2, 4)
+
+
+def test_shuffling_holds_as_many_characters_as_it_may_whatever_documents_are_like(monkeypatch):
+    monkeypatch.setattr(base, "SHUFFLED_CHARACTERS", 100)
+    taken = 0
+
+    def documents():
+        nonlocal taken
+        for number in range(50):
+            taken += 1
+            yield f"{number:030}"
+
+    for number, _ in enumerate(shuffled(documents(), random.Random(1)), 1):
+        assert taken - number <= 3 or taken == 50
+    assert number == 50
 
 
 def test_a_mixture_follows_its_weights(tmp_path: Path):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MAX_LINE_BYTES = 4 * 2**20
-SHUFFLED_DOCUMENTS = 1024
+SHUFFLED_DOCUMENTS, SHUFFLED_CHARACTERS = 1024, 8_000_000
 
 
 class SourceUnavailable(Exception):
@@ -64,12 +64,16 @@ class Source:
 
 
 def shuffled(documents: Iterable[str], rng: random.Random) -> Iterator[str]:
-    """All of them, each in exchange for a random one of the last `SHUFFLED_DOCUMENTS`."""
+    """All of them, each in exchange for a random one of those before it, as many as are held."""
     waiting: list[str] = []
+    num_characters = 0
     for document in documents:
         waiting.append(document)
-        if len(waiting) >= SHUFFLED_DOCUMENTS:
-            yield _take(waiting, rng)
+        num_characters += len(document)
+        while len(waiting) >= SHUFFLED_DOCUMENTS or num_characters > SHUFFLED_CHARACTERS:
+            taken = _take(waiting, rng)
+            num_characters -= len(taken)
+            yield taken
     while waiting:
         yield _take(waiting, rng)
 

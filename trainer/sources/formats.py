@@ -24,7 +24,7 @@ BETWEEN = ("input", "context")
 ANSWERED = ("output", "response", "completion", "answer")
 FIELDS = ("text", *CHAT, *ASKED, *BETWEEN, *ANSWERED)
 NEEDED = "text, messages, or an instruction with its output"
-ROWS_AT_ONCE = 256
+ROWS_AT_ONCE = 64
 Document = str | None  # "" when it is empty, None when it cannot be read
 
 

@@ -1,6 +1,6 @@
 """Volunteers' own texts with a real site: what they learn goes round, and what they wrote does not.
 
-Between `test_site_agents.py` and `test_site_swarm.py`, on the same site.
+After `test_site_swarm.py`, on the same site.
 """
 
 from __future__ import annotations
