@@ -79,7 +79,8 @@ def test_a_loss_that_is_no_number_is_not_reported():
 
 
 @pytest.mark.parametrize(
-    ("alone", "words"), [(3.5, "alone: sharing helped"), (3.0, "alone it was no worse"), (None, "")]
+    ("alone", "words"),
+    [(3.5, "alone: the shared one is better"), (3.0, "alone: that is no worse"), (None, "")],
 )
 def test_the_owner_reads_whether_sharing_helped(alone, words):
     said = OwnLosses(4, 3.6, alone, 3.2, 100).in_words()

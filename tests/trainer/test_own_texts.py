@@ -110,6 +110,15 @@ def test_texts_without_a_sample_are_told_and_the_device_does_not_join(
     assert remembered(seat.folder).path is None
 
 
+def test_of_many_files_that_are_left_out_the_first_are_named(site, seat, notes, capsys):
+    for number in range(30):
+        (notes / f"photo-{number:02}.jpg").write_bytes(b"")
+    agree(seat, str(notes), asks=False)
+    said = capsys.readouterr().out
+    assert "photo-08.jpg is left out" in said and "photo-09" not in said
+    assert "  21 more files are left out; the log file names them." in said
+
+
 def test_what_leaves_is_told_in_megabytes_of_this_model(site, seat, notes, capsys):
     agree(seat, str(notes), asks=False)
     said = capsys.readouterr().out

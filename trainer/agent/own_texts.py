@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from trainer import catalogue
@@ -22,16 +23,18 @@ NOT_NAMED = "This collaboration trains on texts of your own: start with --data P
 NOT_SHOWN = f"{NOT_NAMED} The site could not say so before: start it again."
 LEAVES = """\
 What leaves this computer, each round:
-  to other peers  an update of the model, {update_mb:,.1f} MB, worked out from your texts; and
+  to other peers, the site's coordinator among them
+                  an update of the model, {update_mb:,.1f} MB, worked out from your texts; and
                   of how many samples and tokens it is, their loss, and its length
   to the site     how many samples and tokens, their loss, and this device's speed and state
 What does not: the texts, their tokens, the names of files and folders.
 Other peers see the update as it is, and the model that comes of all updates is public: who takes
 pains may learn something of a text from them. At the end this device makes a model of your own,
 with a few more steps on your texts, and keeps it here."""
-
 MAY_SHARE = "May the site know the loss on those kept back, too? Organisers see it. [y/N] "
 TOO_FEW = "  They are too few to keep some back and see what the model is worth for you."
+
+MOST_NAMED = 10  # files that are left out
 
 
 def agree(seat: Seat, data: str, *, asks: bool) -> Seat | None:
@@ -121,9 +124,11 @@ def words(found: Survey, recipe: Recipe, path: Path) -> list[str]:
         said.append(TOO_FEW)
     if found.broken:
         said.append(f"  {found.broken:,} lines or rows could not be read and are skipped.")
-    for file, reason in found.left_out.items():
+    for file, reason in islice(found.left_out.items(), MOST_NAMED):
         name = file.name if file == path else file.relative_to(path)
         said.append(f"  {name} is left out: {reason}.")
+    if (more := len(found.left_out) - MOST_NAMED) > 0:
+        said.append(f"  {more:,} more files are left out; the log file names them.")
     family = catalogue.create("families", recipe.family)
     count = family.parameter_count(recipe.tokenizer.vocab_size)
     update_mb = count * CODEC_BYTES[recipe.round.codec] / 1e6

@@ -35,7 +35,7 @@ class OwnLosses:
         said = f"loss {self.after:.3f} after round {self.round}, {self.before:.3f} before"
         if self.alone is None:
             return said
-        better = "sharing helped" if self.after < self.alone else "alone it was no worse"
+        better = "the shared one is better" if self.after < self.alone else "that is no worse"
         return f"{said}, {self.alone:.3f} with what this device learned alone: {better}"
 
 
