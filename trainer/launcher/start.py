@@ -40,7 +40,7 @@ Of your
         files only those are read that you name; their text is not sent."""
 MADE = """\
 make a private Python environment in {home}
-        (the first start downloads about 400 MB)"""
+        (the first start downloads about 450 MB)"""
 USED = """\
 use the Python environment of {python},
         keep its own files in {home}"""

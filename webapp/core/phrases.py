@@ -102,7 +102,7 @@ PHRASES = {
     "seen": _("We see {device}: {activity}."),
     "launcher_enrolled": _(
         "{device} has started and is enrolled. It is getting ready; the first start downloads "
-        "about 400 MB."
+        "about 450 MB."
     ),
     "launcher_again": _(
         "This computer is enrolled already, as {device}, and goes on under that name."
