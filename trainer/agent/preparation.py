@@ -70,7 +70,8 @@ class Preparation:
         )
 
     def _fetch_checkpoint(self, newest: Checkpoint | None) -> Path | None:
-        """None where there is none, or the site gave it up meanwhile: then peers have the state.
+        """None where there is none, the site gave it up meanwhile, or its file is damaged there:
+        then peers have the state.
 
         The coordinator goes on from its own folder.
         """
@@ -78,12 +79,17 @@ class Preparation:
             return None
         folder = make_folder(self._seat.folder / "checkpoints")
         files = Files(self._seat.site, folder, self._downloading)
-        try:
-            path: Path = self._persist(lambda: files.fetch(newest))
-        except web.Refusal as refusal:
-            log.warning("the checkpoint of round %d is not there: %s", newest.round, refusal)
-            return None
-        files.keep_only(newest.sha256)
+
+        def fetch() -> Path | None:
+            try:
+                return files.fetch(newest)
+            except (web.Refusal, web.Damaged) as error:
+                log.warning("going without the checkpoint of round %d: %s", newest.round, error)
+                return None
+
+        path: Path | None = self._persist(fetch)
+        if path is not None:
+            files.keep_only(newest.sha256)
         return path
 
     def _downloading(self, name: str, done: int, total: int) -> None:
