@@ -82,7 +82,7 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, Decentrali
                 start=False,
                 min_matchmaking_time=timing.matchmaking_s,
                 request_timeout=timing.matchmaking_s * 0.4,
-                allreduce_timeout=timing.averaging_s,
+                allreduce_timeout=timing.averaging_s + SPARE_S,
                 next_chunk_timeout=silence_s,
                 compression=Codec(timing.codec),
                 client_mode=client_mode,
@@ -126,7 +126,7 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, Decentrali
         return Verdict(note.round, duration_s=duration_s, **report), mean
 
     def _await(self, control: StepControl, watch: Watch) -> dict[str, Any] | str:
-        """The report of `_aggregate_with_group`, or why there is none."""
+        """The report of `_average`, or why there is none."""
         longest_s = self.timing.matchmaking_s + self.timing.averaging_s + 2 * SPARE_S
         deadline = time.monotonic() + longest_s
         averaging = False
@@ -200,7 +200,7 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, Decentrali
             with self._serving.get_lock():
                 self._serving.value -= 1
 
-    async def _aggregate_with_group(
+    async def _average(
         self, group_info: GroupInfo, min_vector_size: int, **options: Any
     ) -> dict[str, Any]:
         """Runs in the averaging process; returns the fields of a `Verdict`."""
