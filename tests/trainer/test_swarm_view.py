@@ -49,6 +49,19 @@ def test_samples_go_on_between_records_while_a_peer_trains():
     assert record(samples=10, samples_per_s=4.0).samples_now(NOW + 2) == 10
 
 
+def test_an_empty_view_is_old_until_others_were_looked_for_again():
+    records = Records(TIMING, {"M"})
+    assert records.view(7, NOW).is_old
+    records.take({"A": record().model_dump(mode="json")}, NOW)
+    assert (records.view(7, NOW + 5).present, records.view(7, NOW + 5).is_old) == (1, False)
+    woken = NOW + 40
+    assert (records.view(7, woken).present, records.view(7, woken).is_old) == (0, True)
+    records.take({}, woken, asked_at=NOW)  # asked for before it fell asleep
+    assert records.view(7, woken).is_old
+    records.take({}, woken)
+    assert not records.view(7, woken).is_old
+
+
 def test_only_coordinators_say_what_the_site_heard_and_that_is_kept_while_they_are_away():
     def told(**heard_at):
         return {name: record(heard_at=at).model_dump(mode="json") for name, at in heard_at.items()}
@@ -100,6 +113,8 @@ def test_a_record_cannot_claim_a_speed_that_ends_a_round_at_once():
 def test_what_a_peer_may_offer_is_what_it_showed_and_what_its_rate_adds():
     shown = record(samples=100, samples_per_s=10.0, at=NOW - 3)
     assert shown.most_samples(NOW + 2, TIMING) == 100 + 2 * 10 * (5 + 2) + 250
+    newcomer = record(samples=0, at=NOW - 1)  # its first record, and no rate yet
+    assert newcomer.most_samples(NOW + 2, TIMING) == 3000
     assert record(samples=2900, samples_per_s=900.0).most_samples(NOW, TIMING) == 3000
 
 

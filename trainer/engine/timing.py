@@ -26,9 +26,9 @@ class Timing:
         loop = self._loop
         abreast = expected_group(view, loop.learner.round)
         samples = loop.swarm_samples()
-        if samples <= 0 or (view.present and not abreast) or not self._has_met(view):
+        if samples <= 0 or not self._has_met(view) or self.lacks_coordinator(view):
             return False
-        if self.lacks_coordinator(view):
+        if not abreast and (view.present or view.is_old):
             return False
         done = max(samples / loop.recipe.round.target_samples, self.late_share(view))
         ready = {name for name in abreast if view.abreast[name].stage is Stage.READY}

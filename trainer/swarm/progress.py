@@ -53,8 +53,12 @@ class Standing(Message):
         return self.samples + (self.samples_per_s * min(age, 5.0) if going else 0.0)
 
     def most_samples(self, until: float, timing: Round) -> int:
-        """What it can offer by then: what it showed, twice what its rate adds, and a bit."""
-        added = 2 * self.samples_per_s * (max(until - self.at, 0.0) + SPARE_S)
+        """What it can offer by then: what it showed, twice what its rate adds, and a bit.
+
+        Who has told no rate yet, as a newcomer in its first second, may be as fast as anybody.
+        """
+        rate = self.samples_per_s or float(timing.target_samples)
+        added = 2 * rate * (max(until - self.at, 0.0) + SPARE_S)
         return min(int(self.samples + added + timing.target_samples / 4), timing.most_samples())
 
 
@@ -63,7 +67,8 @@ class View:
     """The swarm as one peer sees it now; the peer itself is not in it.
 
     `round` is the newest round worth believing, None when nobody else is there. `abreast` are the
-    live peers of that round.
+    live peers of that round. `is_old`: nobody was looked for of late, as after a sleep, so that an
+    empty view means nothing.
     """
 
     round: int | None
@@ -75,6 +80,7 @@ class View:
     tokens: int
     loss: float | None
     samples_per_s: float
+    is_old: bool = False
 
     def started(self) -> float | None:
         """The middle of what they say: one that lies cannot bring the deadline forward."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from trainer.recipe import Round
 from trainer.swarm.progress import EXPIRES_S, Stage, Standing, View, credible, look
@@ -22,10 +23,13 @@ class Records:
         self._standings: dict[str, Standing] = {}
         self._forgotten: dict[str, float] = {}
         self._assumed: dict[str, Standing] = {}
+        self._asked_at = float("-inf")
         self.heard_at: float | None = None
 
-    def take(self, found: Mapping[str, object], now: float) -> None:
-        """A complete reading replaces the one before it, but for what we know better."""
+    def take(self, found: Mapping[str, object], now: float, asked_at: float | None = None) -> None:
+        """A complete reading, asked for at `asked_at`, replaces the one before it, but for what we
+        know better."""
+        self._asked_at = now if asked_at is None else asked_at
         read = {name: credible(value, self._timing, now) for name, value in found.items()}
         standings = {name: standing for name, standing in read.items() if standing is not None}
         self._hear(standings)
@@ -50,7 +54,8 @@ class Records:
 
     def view(self, own_round: int, now: float) -> View:
         live = {n: s for n, s in self._standings.items() if now - s.at <= EXPIRES_S}
-        return look(live, own_round, self._coordinators, now)
+        view = look(live, own_round, self._coordinators, now)
+        return replace(view, is_old=now - self._asked_at > EXPIRES_S)
 
     def seen(self, round_number: int, now: float) -> dict[str, int]:
         """The most samples that peers of this round can offer at the next average, by `short`.

@@ -141,6 +141,7 @@ class Tracker:
         future.result(timeout=10)
 
     def _read(self) -> None:
+        asked_at = clock.now()
         found = self._dht.get(self._key, latest=True, return_future=True).result(timeout=10)
         entries = found.value if found is not None and isinstance(found.value, dict) else {}
         found_by_name = {}
@@ -149,7 +150,7 @@ class Tracker:
             if name:
                 found_by_name[name] = entry.value
         with self._lock:
-            self._records.take(found_by_name, clock.now())
+            self._records.take(found_by_name, clock.now(), asked_at)
 
     def _name_of(self, subkey: Any) -> str:
         """Peer id of a record's owner; "" for our own record and for what is not a record."""
