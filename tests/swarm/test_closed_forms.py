@@ -1,4 +1,4 @@
-"""FedAvg and DiLoCo over real averagers: scalar quadratics, whose course is known exactly.
+"""Local steps over real averagers: scalar quadratics, whose course is known exactly.
 
 f_i(x) = a_i/2 (x - b_i)^2 with full-batch gradient descent: K local steps of rate r leave
 x - g_i (x - b_i), with g_i = 1 - (1 - r a_i)^K.
@@ -11,7 +11,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.swarm.averagers import Group
-from tests.trainer.quadratic import RATE, in_the_catalogue, make_learner, quadratic
+from tests.trainer.quadratic import (
+    RATE,
+    SGD,
+    in_the_catalogue,
+    make_learner,
+    position,
+    quadratic,
+)
 from trainer.engine.learner import Learner
 from trainer.wire import Outcome
 
@@ -22,7 +29,7 @@ NUM_ROUNDS = 14
 SHARES = [1 - (1 - RATE * a) ** steps for (a, _), steps in zip(PROBLEMS, STEPS, strict=True)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair() -> Iterator[Group]:
     group = Group([(1,)])
     for _ in PROBLEMS:
@@ -41,13 +48,12 @@ def train(group: Group, learners: list[Learner]) -> list[float]:
     for learner, (verdict, mean) in zip(learners, results, strict=True):
         assert verdict.outcome is Outcome.CLEAN
         learner.accept([t.double() for t in mean], [{}, {}])
-    return [float(learner.params[0].detach()) for learner in learners]
+    return [position(learner) for learner in learners]
 
 
 def test_fedavg_ends_at_its_fixed_point_and_not_at_the_optimum(pair):
     with in_the_catalogue():
-        options = {"local_optimizer": "sgd", "weigh_by": "equal"}
-        learners = [make_learner("fedavg", x=3.0, **options) for _ in PROBLEMS]
+        learners = [make_learner("fedavg", x=3.0, **SGD) for _ in PROBLEMS]
         found = [train(pair, learners) for _ in range(NUM_ROUNDS)]
     assert found[0] == pytest.approx([1.6606856787] * 2, abs=1e-6)
     fixed = sum(g * b for g, (_, b) in zip(SHARES, PROBLEMS, strict=True)) / sum(SHARES)
@@ -56,10 +62,16 @@ def test_fedavg_ends_at_its_fixed_point_and_not_at_the_optimum(pair):
     assert found[-1][0] == found[-1][1]  # to the last bit
 
 
+def test_fedprox_takes_its_known_first_step_and_stays_at_its_fixed_point(pair):
+    with in_the_catalogue():
+        for start, end in ((3.0, 1.8928679531), (0.79621391, 0.79621391)):
+            learners = [make_learner("fedprox", x=start, mu=1, **SGD) for _ in PROBLEMS]
+            assert train(pair, learners) == pytest.approx([end] * 2, abs=1e-6)
+
+
 def test_diloco_follows_its_nesterov_recurrence(pair):
     with in_the_catalogue():
-        options = {"local_optimizer": "sgd", "weigh_by": "equal"}
-        learners = [make_learner("diloco", x=3.0, **options) for _ in PROBLEMS]
+        learners = [make_learner("diloco", x=3.0, **SGD) for _ in PROBLEMS]
         found = [train(pair, learners) for _ in range(NUM_ROUNDS)]
     x, velocity = 3.0, 0.0
     for here in found:

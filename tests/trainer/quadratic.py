@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,7 @@ from trainer.families.base import Batch
 from trainer.recipe import Choice, Optimizer
 
 RATE = 0.05
+SGD = {"local_optimizer": "sgd", "weigh_by": "equal"}
 
 
 class Quadratic(base.Family):
@@ -48,10 +49,10 @@ def quadratic(a: int, b: int, rows: int = 1) -> Batch:
     return Batch(ids, torch.tensor([[0, Batch.IGNORE]] * rows), torch.ones_like(ids))
 
 
-def make_learner(strategy: str, x: float = 0.0, **params: Any) -> Learner:
-    """At `x`, with plain gradient descent of rate `RATE` and no clipping."""
+def make_learner(strategy: str, x: float = 0.0, rate: float = RATE, **params: Any) -> Learner:
+    """At `x`, with plain gradient descent of this rate and no clipping."""
     options = Optimizer(
-        learning_rate=RATE, warmup_rounds=0, schedule="constant", weight_decay=0, clip_norm=1e12
+        learning_rate=rate, warmup_rounds=0, schedule="constant", weight_decay=0, clip_norm=1e12
     )
     recipe = make_recipe(strategy=Choice(name=strategy, params=params), optimizer=options)
     recipe = recipe.model_copy(update={"family": Choice(name="quadratic")})
@@ -59,3 +60,35 @@ def make_learner(strategy: str, x: float = 0.0, **params: Any) -> Learner:
     shared = learner.state()[1][1:]
     learner.load_state(0, [torch.tensor([x]), *shared])
     return learner
+
+
+def play(
+    peers: Sequence[Learner],
+    problems: Sequence[tuple[int, int]],
+    steps: Sequence[int],
+    rows: Sequence[int] | None = None,
+) -> None:
+    """One round of so many local steps, each peer on its own (a, b)."""
+    for peer, count, (a, b), num in zip(
+        peers, steps, problems, rows or [1] * len(peers), strict=True
+    ):
+        for _ in range(count):
+            peer.learn(quadratic(a, b, num))
+    end_round(peers)
+
+
+def end_round(peers: Sequence[Learner]) -> None:
+    """Averages all offers and lets every peer accept."""
+    offers = [peer.offer() for peer in peers]
+    assert all(offer is not None for offer in offers)
+    weight = sum(offer.weight for offer in offers if offer)
+    mean = [
+        sum(offer.weight * offer.tensors[place] for offer in offers if offer) / weight
+        for place in range(len(peers[0].params))
+    ]
+    for peer in peers:
+        peer.accept([tensor.clone() for tensor in mean], [])
+
+
+def position(peer: Learner) -> float:
+    return float(peer.params[0].detach())

@@ -29,6 +29,7 @@ RECIPES = {
     "dedloc": make(1e-2, "dedloc"),
     "fedavg": make(1e-2, "fedavg"),
     "fedavg-momentum": make(1e-1, "fedavg", **SGD, outer_momentum=0.5),
+    "fedprox": make(1e-2, "fedprox", mu=0.1),
     "diloco": make(1e-2, "diloco"),
 }
 every_strategy = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 import torch
 from pydantic import ValidationError
 
-from tests.trainer.quadratic import RATE, in_the_catalogue, make_learner, quadratic
-from trainer.engine.learner import Learner
+from tests.trainer.quadratic import (
+    RATE,
+    SGD,
+    end_round,
+    in_the_catalogue,
+    make_learner,
+    play,
+    position,
+    quadratic,
+)
 from trainer.strategies import diloco, fedavg
 
 CURVATURES, OPTIMA = (1, 4), (0, 1)
-SGD = {"local_optimizer": "sgd", "weigh_by": "equal"}
+PROBLEMS = ((1, 0), (4, 1))
 
 
 @pytest.fixture(autouse=True)
@@ -25,31 +33,6 @@ def quadratics() -> Iterator[None]:
 def shrinkage(curvature: float, steps: int) -> float:
     """How much of the way to its own optimum a peer goes in so many steps."""
     return 1 - (1 - RATE * curvature) ** steps
-
-
-def end_round(peers: Sequence[Learner], *, among: Sequence[int] | None = None) -> None:
-    """Averages the offers of `among` (of all) and lets every peer accept."""
-    offers = [peers[i].offer() for i in (range(len(peers)) if among is None else among)]
-    assert all(offer is not None for offer in offers)
-    weight = sum(offer.weight for offer in offers if offer)
-    mean = [
-        sum(offer.weight * offer.tensors[place] for offer in offers if offer) / weight
-        for place in range(len(peers[0].params))
-    ]
-    for peer in peers:
-        peer.accept([tensor.clone() for tensor in mean], [])
-
-
-def play(peers: Sequence[Learner], steps: Sequence[int], rows: Sequence[int] = (1, 1)) -> None:
-    """One round of unequal local steps on each peer's own quadratic."""
-    for peer, count, a, b, num in zip(peers, steps, CURVATURES, OPTIMA, rows, strict=True):
-        for _ in range(count):
-            peer.learn(quadratic(a, b, num))
-    end_round(peers)
-
-
-def position(peer: Learner) -> float:
-    return float(peer.params[0].detach())
 
 
 @pytest.mark.parametrize(("strategy", "momentum"), [("fedavg", 0.0), ("diloco", 0.4)])
@@ -65,7 +48,7 @@ def position(peer: Learner) -> float:
 def test_local_steps_end_at_the_known_fixed_point(strategy, momentum, steps, rounds, fixed_point):
     peers = [make_learner(strategy, 3.0, **SGD, outer_momentum=momentum) for _ in CURVATURES]
     for _ in range(rounds):
-        play(peers, steps)
+        play(peers, PROBLEMS, steps)
     assert position(peers[0]) == position(peers[1]) == pytest.approx(fixed_point, abs=1e-8)
 
 
@@ -98,7 +81,7 @@ def test_outer_momentum_follows_its_recursion(strategy):
         x -= rate * (gradient + momentum * v if nesterov else v)
         known.grad = torch.tensor([gradient])
         reference.step()
-        play(peers, steps)
+        play(peers, PROBLEMS, steps)
         assert position(peers[0]) == pytest.approx(x, abs=1e-10)
         assert position(peers[0]) == pytest.approx(float(known), abs=1e-10)
 
@@ -111,7 +94,7 @@ def test_an_offer_weighs_what_the_recipe_says(weigh_by, weights):
     peers = [
         make_learner("fedavg", 3.0, local_optimizer="sgd", weigh_by=weigh_by) for _ in CURVATURES
     ]
-    play(peers, steps, rows)
+    play(peers, PROBLEMS, steps, rows)
     ends = [
         b + (1 - RATE * a) ** k * (3 - b) for a, b, k in zip(CURVATURES, OPTIMA, steps, strict=True)
     ]

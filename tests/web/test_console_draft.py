@@ -7,6 +7,7 @@ from django.test import Client
 
 from tests.factories import make_collaboration, make_recipe, make_user
 from tests.web.filled import filled
+from trainer import catalogue
 from trainer.recipe import Choice, Text
 from webapp.audit.models import Entry
 from webapp.collaborations import drafts, services
@@ -38,7 +39,7 @@ def typed(page, **changed):
     return {**ticked, "version": page.context.get("version", ""), **changed}
 
 
-@pytest.mark.parametrize("strategy", ["dedloc", "fedavg", "diloco"])
+@pytest.mark.parametrize("strategy", sorted(catalogue.plugins("strategies")))
 @pytest.mark.parametrize("family", ["albert", "causal"])
 def test_a_draft_saved_as_it_is_shown_is_the_same_draft(organiser, files, olga, family, strategy):
     given = {"micro_batch": "4", "seed": "7", "optimizer__schedule": "linear"}

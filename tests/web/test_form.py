@@ -57,7 +57,7 @@ def test_a_value_that_does_not_fit_is_named_at_its_field(files, changed, field, 
 
 def test_every_strategy_is_offered_and_its_defaults_make_a_recipe(files):
     offered = [name for name, _label in filled(files).fields["strategy"].choices]
-    assert {"dedloc", "fedavg", "diloco"} <= set(offered)
+    assert {"dedloc", "fedavg", "fedprox", "diloco"} <= set(offered)
     for name in offered:
         form = filled(files, strategy=name)
         assert form.is_valid(), form.errors

@@ -74,7 +74,7 @@ class CollaborationForm(forms.Form):
         max_value=4096,
         required=False,
         help_text="Sequences a device handles at once. Left empty, each device finds what takes it "
-        "about a second; strategies that take a step after each (FedAvg, DiLoCo) then use 8.",
+        "about a second; strategies that take a step after each (all but DeDLOC) then use 8.",
     )
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0)
     is_large = forms.BooleanField(
