@@ -1,7 +1,9 @@
 """FedProx: FedAvg whose local steps are pulled back to the anchor.
 
-Li et al. 2020, algorithm 2: a device minimises F(w) + mu/2 |w - anchor|^2, so its gradient is
-g + mu (w - anchor). A device that took few steps counts like any other (their gamma-inexact work).
+Li et al. 2020, algorithm 2: a device minimises F(w) + mu/2 |w - anchor|^2, so each of its steps is
+w = w - r (g + mu (w - anchor)). A device that took few steps counts like any other (their
+gamma-inexact work). With momentum or AdamW in place of g, the pull stays outside of it, as in
+Wang et al. 2020 and as AdamW's decay does: neither moments nor clipping change it.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from trainer.strategies import base, fedavg
 
 class Params(fedavg.Params):
     mu: float = Field(
-        0.01,
+        0.1,
         ge=0,
         le=1000,
-        description="How strongly a device is pulled back to the shared model; 0 is FedAvg.",
+        description="How strongly a device is pulled back to the shared model; 0 is FedAvg. In each "
+        "step it goes back mu x learning rate of the way.",
     )
 
 
@@ -25,13 +28,15 @@ class FedProx(fedavg.FedAvg):
     summary = "FedAvg that stays steady when data and speed differ a lot from device to device."
     Params = Params
 
-    def correct(self, ctx: base.Context) -> None:
-        """The gradient is a sum over the micro-batch's tokens, so the pull counts as often."""
-        pull = self.params.mu * ctx.batch_tokens
-        if not pull:
-            return
-        for gradient, param, anchor in zip(ctx.gradient, ctx.params, ctx.anchor, strict=True):
-            gradient.add_(param - anchor, alpha=pull)
+    def pull(self, ctx: base.Context) -> float:
+        """Share of the way back to the anchor that each step goes."""
+        return min(ctx.learning_rate * self.params.mu, 1.0)
+
+    def stepped(self, ctx: base.Context) -> None:
+        if pull := self.pull(ctx):
+            for param, anchor in zip(ctx.params, ctx.anchor, strict=True):
+                param.sub_(param - anchor, alpha=pull)
+        super().stepped(ctx)
 
 
 PLUGIN = FedProx
