@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from bench.plain_loop import learning
-from trainer.engine.ending import norm_of
+from trainer.engine.ending import members_of, norm_of
 from trainer.engine.job import Job
 from trainer.engine.learner import Learner
 from trainer.engine.peer import swarm_peer
@@ -51,7 +51,7 @@ def average(peer: SwarmPeer, learner: Learner, other: str) -> Verdict:
     for _ in range(ATTEMPTS):
         verdict, mean = peer.averager.run_round(offer.tensors, note, {other}, lambda activity: True)
         if verdict.outcome is Outcome.CLEAN and len(verdict.notes) == 2:
-            learner.accept(mean, [each.extra for each in verdict.offered])
+            learner.accept(mean, members_of(verdict, peer.peer_id))
             return verdict
     raise TimeoutError(f"no average: {verdict.reason}")
 

@@ -19,6 +19,7 @@ from tests.trainer.quadratic import (
     position,
     quadratic,
 )
+from trainer.engine.ending import members_of
 from trainer.engine.learner import Learner
 from trainer.wire import Outcome
 
@@ -44,10 +45,11 @@ def train(group: Group, learners: list[Learner]) -> list[float]:
         for _ in range(steps):
             learner.learn(quadratic(a, b))
     offers = [[t.float() for t in learner.offer().tensors] for learner in learners]
-    results = group.average(offers, [1, 1])
-    for learner, (verdict, mean) in zip(learners, results, strict=True):
+    said = {place: {"steps": steps} for place, steps in enumerate(STEPS)}
+    results = group.average(offers, [100, 100], said)
+    for name, learner, (verdict, mean) in zip(group.names, learners, results, strict=True):
         assert verdict.outcome is Outcome.CLEAN
-        learner.accept([t.double() for t in mean], [{}, {}])
+        learner.accept([t.double() for t in mean], members_of(verdict, name))
     return [position(learner) for learner in learners]
 
 
@@ -62,10 +64,20 @@ def test_fedavg_ends_at_its_fixed_point_and_not_at_the_optimum(pair):
     assert found[-1][0] == found[-1][1]  # to the last bit
 
 
-def test_fedprox_takes_its_known_first_step_and_stays_at_its_fixed_point(pair):
+@pytest.mark.parametrize(
+    ("strategy", "params", "first", "fixed"),
+    [
+        ("fedprox", {"mu": 1}, 1.8928679531, 0.79621391),
+        ("fednova", {}, 0.5837005842, 0.30653944),
+    ],
+)
+def test_a_strategy_takes_its_known_first_step_and_stays_at_its_fixed_point(
+    pair, strategy, params, first, fixed
+):
+    """FedNova's step is as long as the notes of all members together say."""
     with in_the_catalogue():
-        for start, end in ((3.0, 1.8928679531), (0.79621391, 0.79621391)):
-            learners = [make_learner("fedprox", x=start, mu=1, **SGD) for _ in PROBLEMS]
+        for start, end in ((3.0, first), (fixed, fixed)):
+            learners = [make_learner(strategy, x=start, **SGD, **params) for _ in PROBLEMS]
             assert train(pair, learners) == pytest.approx([end] * 2, abs=1e-6)
 
 

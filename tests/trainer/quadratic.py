@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from tests.trainer.averaging import end_round
 from tests.trainer.models import make_recipe
 from trainer import catalogue
 from trainer.engine.learner import Learner
@@ -75,19 +76,6 @@ def play(
         for _ in range(count):
             peer.learn(quadratic(a, b, num))
     end_round(peers)
-
-
-def end_round(peers: Sequence[Learner]) -> None:
-    """Averages all offers and lets every peer accept."""
-    offers = [peer.offer() for peer in peers]
-    assert all(offer is not None for offer in offers)
-    weight = sum(offer.weight for offer in offers if offer)
-    mean = [
-        sum(offer.weight * offer.tensors[place] for offer in offers if offer) / weight
-        for place in range(len(peers[0].params))
-    ]
-    for peer in peers:
-        peer.accept([tensor.clone() for tensor in mean], [])
 
 
 def position(peer: Learner) -> float:

@@ -96,7 +96,7 @@ def test_who_does_not_say_how_several_split_the_work_is_told_how(given: str, cap
     assert f"{given} does not say how several processes split" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("strategy", ["fedavg", "fedprox", "diloco"])
+@pytest.mark.parametrize("strategy", ["fedavg", "fednova", "diloco"])
 def test_strategies_with_local_steps_are_refused_in_words(tmp_path: Path, strategy: str):
     recipe = make_recipe(strategy=Choice(name=strategy))
     with pytest.raises(ValueError, match="start this device without --processes"):

@@ -54,6 +54,7 @@ def test_honest_offers_are_all_taken_with_the_weight_of_their_notes():
         (note(weight=1e6), "claimed a weight of 1,000,000 for 1,000 tokens"),
         (note(weight=0.0), "claimed a weight of 0 for 1,000 tokens"),
         (note(tokens=10**6), "claimed 1,000,000 tokens in 200 samples"),
+        (note(steps=201), "claimed 201 steps with 200 samples"),
         (note(tokens=6400), "claimed 32 tokens in a sample, and 5 are usual"),
         (note(samples=10**6, tokens=10**6), "nobody can have more than 3,000 in a round"),
         (note(samples=2000, tokens=9000), "claimed 2,000 samples, and at most 450 were seen of it"),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
+from tests.trainer.averaging import average, end_round
 from tests.trainer.models import make_batch, make_recipe
 from trainer import catalogue
 from trainer.engine import checkpoint
@@ -30,6 +30,7 @@ RECIPES = {
     "fedavg": make(1e-2, "fedavg"),
     "fedavg-momentum": make(1e-1, "fedavg", **SGD, outer_momentum=0.5),
     "fedprox": make(1e-2, "fedprox", mu=0.1),
+    "fednova": make(1e-1, "fednova", local_momentum=0.9),
     "diloco": make(1e-2, "diloco"),
 }
 every_strategy = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
@@ -45,21 +46,11 @@ def train(learner: Learner, seed: int, steps: int = 3) -> None:
         learner.learn(make_batch(1000 * seed + 100 * learner.round + number))
 
 
-def average(learners: Sequence[Learner]) -> list[Tensor]:
-    offers = [offer for learner in learners if (offer := learner.offer())]
-    weight = sum(offer.weight for offer in offers)
-    parts = zip(*(offer.tensors for offer in offers), strict=True)
-    weights = [offer.weight / weight for offer in offers]
-    return [sum(w * t for w, t in zip(weights, part, strict=True)) for part in parts]
-
-
 def play(learners: Sequence[Learner], watching: Sequence[Learner] = ()) -> None:
-    """One round; those `watching` have trained nothing, as the coordinator."""
+    """One round."""
     for seed, learner in enumerate(learners):
         train(learner, seed)
-    mean = average(learners)
-    for learner in (*learners, *watching):
-        learner.accept([tensor.clone() for tensor in mean], [])
+    end_round(learners, watching)
 
 
 def join(veteran: Learner) -> Learner:
@@ -112,7 +103,7 @@ def test_a_newcomer_learns_the_same_from_the_same_batches(recipe: Recipe):
     for learner in (veteran, newcomer):
         train(learner, seed=7)
     assert veteran.learn(make_batch(5)) == pytest.approx(newcomer.learn(make_batch(5)), rel=1e-6)
-    for mine, theirs in zip(average([newcomer]), average([veteran]), strict=True):
+    for mine, theirs in zip(*(average([one])[0] for one in (newcomer, veteran)), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-7)
 
 
@@ -177,8 +168,8 @@ def test_diloco_alone_with_plain_outer_steps_is_one_long_run_of_adamw():
     for number in range(12):
         local.learn(make_batch(number))
         if number % 4 == 3:
-            local.accept(average([local]), [])
+            end_round([local])
         together.learn(make_batch(number))
-        together.accept(average([together]), [])
+        end_round([together])
     for mine, theirs in zip(local.anchor, together.anchor, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)

@@ -8,10 +8,10 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from tests.trainer.averaging import end_round
 from tests.trainer.quadratic import (
     RATE,
     SGD,
-    end_round,
     in_the_catalogue,
     make_learner,
     play,

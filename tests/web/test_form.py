@@ -34,6 +34,11 @@ def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(
         ({"family__causal__heads": "3"}, None, "multiple of heads"),
         ({"strategy": "fedavg", "strategy__fedavg__local_momentum": "0.9"}, None, "choose sgd"),
         (
+            {"strategy": "fednova", "strategy__fednova__local_optimizer": "adamw"},
+            None,
+            "choose sgd",
+        ),
+        (
             {"strategy__diloco__outer_momentum": "2"},
             "strategy__diloco__outer_momentum",
             "less than",
@@ -57,7 +62,7 @@ def test_a_value_that_does_not_fit_is_named_at_its_field(files, changed, field, 
 
 def test_every_strategy_is_offered_and_its_defaults_make_a_recipe(files):
     offered = [name for name, _label in filled(files).fields["strategy"].choices]
-    assert {"dedloc", "fedavg", "fedprox", "diloco"} <= set(offered)
+    assert {"dedloc", "fedavg", "fedprox", "fednova", "diloco"} <= set(offered)
     for name in offered:
         form = filled(files, strategy=name)
         assert form.is_valid(), form.errors

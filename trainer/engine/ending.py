@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from trainer.engine.history import History, burst, exploded
-from trainer.strategies.base import Offer
+from trainer.strategies.base import Member, Offer
 from trainer.swarm.judgement import agreed
 from trainer.swarm.progress import Stage, View, counts, expected_group
 from trainer.swarm.verdict import Note, Verdict, deviates, short
@@ -61,6 +61,7 @@ class Ending:
             samples=loop.tally.samples,
             tokens=loop.tally.tokens,
             loss_sum=loop.tally.loss_sum,
+            steps=loop.learner.context.steps,
             weight=offer.weight,
             norm=norm_of(offer.tensors),
             fingerprint=loop.learner.fingerprint(),
@@ -150,7 +151,7 @@ class Ending:
             return
         before = verdict.notes[loop.peer.peer_id].fingerprint[-1]
         history.keep(loop.learner)
-        loop.learner.accept(mean, [note.extra for note in verdict.offered])
+        loop.learner.accept(mean, members_of(verdict, loop.peer.peer_id))
         if bad := burst(norm_of(loop.learner.anchor), before):
             self._undo(verdict, verdict.round, bad)
         else:
@@ -179,6 +180,21 @@ class Ending:
         if loop.own_check is not None:
             done.own_loss = loop.own_check.round_ended(verdict.round)
         loop.ended(verdict.summary(done.lost), done)
+
+
+def members_of(verdict: Verdict, own: str) -> list[Member]:
+    """In the order of the notes, which is the same for all; `own` is this peer's name."""
+    left_out = {*verdict.lost, *verdict.refused}
+    return [
+        Member(
+            weight=0.0 if name in left_out else note.weight,
+            steps=note.steps,
+            note=note.extra,
+            lost=name in verdict.lost,
+            is_own=name == own,
+        )
+        for name, note in verdict.notes.items()
+    ]
 
 
 def norm_of(tensors: Sequence[Tensor]) -> float:

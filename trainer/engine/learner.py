@@ -18,7 +18,7 @@ from trainer.engine.optimizers import make_optimizer, set_steps
 from trainer.engine.schedule import learning_rate
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
-from trainer.strategies.base import Context, Offer
+from trainer.strategies.base import Context, Member, Offer
 
 FINGERPRINTS = 6
 
@@ -136,11 +136,11 @@ class Learner:
         self.model.train()
         return loss / max(tokens, 1), tokens
 
-    def accept(self, mean: Sequence[Tensor], notes: Sequence[dict[str, float]]) -> None:
+    def accept(self, mean: Sequence[Tensor], members: Sequence[Member]) -> None:
         """Applies the average and enters the next round."""
         on_device = [tensor.to(self.device) for tensor in mean]
         with self._lock, torch.no_grad():
-            self.strategy.accept(self.context, on_device, notes)
+            self.strategy.accept(self.context, on_device, members)
             self.round += 1
             for param, anchor in zip(self.params, self.anchor, strict=True):
                 anchor.copy_(param)

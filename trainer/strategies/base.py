@@ -64,6 +64,22 @@ class Offer:
     note: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Member:
+    """One of the group behind an average, as all of the group saw it; `is_own`: this peer itself.
+
+    `weight` is what its offer counted by: 0 where that was empty, refused, or `lost`. A lost member
+    went silent half-way, so that parts of the average may hold its offer and others not. `steps`
+    are the micro-batches it claims, at most its samples; `note` came with its offer.
+    """
+
+    weight: float
+    steps: int = 0
+    note: dict[str, float] = field(default_factory=dict)
+    lost: bool = False
+    is_own: bool = False
+
+
 class Strategy:
     """`local` ones step by themselves between averages, so that the moments are each peer's own."""
 
@@ -93,7 +109,5 @@ class Strategy:
     def offer(self, ctx: Context) -> Offer:
         raise NotImplementedError
 
-    def accept(
-        self, ctx: Context, mean: Sequence[Tensor], notes: Sequence[dict[str, float]]
-    ) -> None:
+    def accept(self, ctx: Context, mean: Sequence[Tensor], members: Sequence[Member]) -> None:
         raise NotImplementedError

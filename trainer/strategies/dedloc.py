@@ -19,7 +19,7 @@ class DeDLOC(base.Strategy):
         return base.Offer([g / max(ctx.tokens, 1) for g in ctx.gradient], weight=ctx.tokens)
 
     def accept(
-        self, ctx: base.Context, mean: Sequence[Tensor], notes: Sequence[dict[str, float]]
+        self, ctx: base.Context, mean: Sequence[Tensor], members: Sequence[base.Member]
     ) -> None:
         ctx.step(mean)
 

@@ -78,7 +78,7 @@ class FedAvg(base.Strategy):
         return base.Offer(change, weight=weights[self.params.weigh_by])
 
     def accept(
-        self, ctx: base.Context, mean: Sequence[Tensor], notes: Sequence[dict[str, float]]
+        self, ctx: base.Context, mean: Sequence[Tensor], members: Sequence[base.Member]
     ) -> None:
         rate = self.params.outer_learning_rate
         direction = self._direction(mean) if self.params.outer_momentum else mean

@@ -18,8 +18,8 @@ class Params(fedavg.Params):
         0.1,
         ge=0,
         le=1000,
-        description="How strongly a device is pulled back to the shared model; 0 is FedAvg. In each "
-        "step it goes back mu x learning rate of the way.",
+        description="How strongly a device is pulled back to the shared model: in each step by mu "
+        "x learning rate of the way. 0 is FedAvg.",
     )
 
 

@@ -111,6 +111,8 @@ def _overweight(
         return f"claimed a weight of {note.weight:,.0f} for {note.tokens:,} tokens"
     if note.tokens > note.samples * limits.sequence_length:
         return f"claimed {note.tokens:,} tokens in {note.samples:,} samples"
+    if note.steps > note.samples:
+        return f"claimed {note.steps:,} steps with {note.samples:,} samples"
     if note.samples > limits.most_samples:
         return (
             f"claimed {note.samples:,} samples, and nobody can have more than "

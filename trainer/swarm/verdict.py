@@ -17,7 +17,8 @@ MOST_RECEIVED = 32
 
 
 class Note(Message):
-    """Travels with an offer and reaches every member. `loss_sum` is over `tokens` target tokens.
+    """Travels with an offer and reaches every member. `loss_sum` is over `tokens` target tokens;
+    `steps` are micro-batches, and `extra` is the strategy's.
 
     `fingerprint` is a few fixed projections of the parameters the round began with, the last one
     their length: equal peers have equal ones. `norm` is the offer's length (L2), `arrived_s` the
@@ -34,6 +35,7 @@ class Note(Message):
     samples: Count
     tokens: Count
     loss_sum: float
+    steps: Count = 0
     weight: float = Field(ge=0)
     norm: float = Field(ge=0)
     fingerprint: tuple[float, ...] = Field(max_length=16)

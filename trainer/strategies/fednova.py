@@ -1,0 +1,81 @@
+"""FedNova: each device's change is divided by the length of its own path before it is averaged.
+
+Wang et al. 2020, section 4.1: x = x - t A[u] with u_i = (x - w_i) / |a_i|, t = sum_i p_i |a_i|, p_i
+the weights of the average and |a_i| the L1 norm of how often each gradient of the path is in the
+change. With momentum b and a pull q (`fedprox`) that is v after K times c = b c + 1,
+v = (1 - q) v + c from 0. It follows from K, which is in all notes, so all have the same t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, field_validator
+
+from trainer.strategies import base, fedprox
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Params(fedprox.Params):
+    local_optimizer: Literal["adamw", "sgd"] = Field(
+        "sgd", description="Of a device's own steps. Only sgd; it wants a higher learning rate."
+    )
+    mu: float = Field(
+        0.0,
+        ge=0,
+        le=1000,
+        description="How strongly a device is pulled back to the shared model, as in FedProx.",
+    )
+
+    @field_validator("local_optimizer")
+    @classmethod
+    def has_a_known_path(cls, name: str) -> str:
+        if name != "sgd":
+            raise ValueError(
+                f"FedNova needs to know how much of each gradient is in a device's change, and "
+                f"{name} divides every gradient by what came before it: choose sgd as "
+                "local_optimizer, with a higher learning rate"
+            )
+        return name
+
+
+class FedNova(fedprox.FedProx):
+    label = "FedNova (local training, normalised)"
+    summary = "FedAvg in which a fast device does not count for more because it took more steps."
+    Params = Params
+
+    def offer(self, ctx: base.Context) -> base.Offer:
+        change = super().offer(ctx)
+        length = self._length(ctx, ctx.steps) or 1.0
+        return base.Offer([tensor / length for tensor in change.tensors], change.weight)
+
+    def accept(
+        self, ctx: base.Context, mean: Sequence[Tensor], members: Sequence[base.Member]
+    ) -> None:
+        total = sum(member.weight for member in members)
+        lengths = (member.weight * self._length(ctx, member.steps) for member in members)
+        length = sum(lengths) / total
+        super().accept(ctx, [direction * length for direction in mean], members)
+
+    def _length(self, ctx: base.Context, steps: int) -> float:
+        return path_length(steps, self.momentum, self.pull(ctx))
+
+
+def path_length(steps: int, momentum: float = 0.0, pull: float = 0.0) -> float:
+    """|a| of so many local steps; the recursion above in closed form."""
+    kept = 1.0 - pull
+    echo = momentum * _powers(kept, momentum, steps)
+    return (_powers(1.0, kept, steps) - echo) / (1.0 - momentum)
+
+
+def _powers(one: float, other: float, count: int) -> float:
+    """The sum of one^(count - 1 - k) other^k over k below count."""
+    if one == other:
+        return count * one ** max(count - 1, 0)
+    return float(one**count - other**count) / (one - other)
+
+
+PLUGIN = FedNova
