@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.swarm.averagers import Group
+from tests.trainer.devices import Q3, RATE, SGD, imbalance, play, swarm
 from tests.trainer.quadratic import (
-    RATE,
-    SGD,
     in_the_catalogue,
     make_learner,
     position,
@@ -34,6 +33,16 @@ SHARES = [1 - (1 - RATE * a) ** steps for (a, _), steps in zip(PROBLEMS, STEPS, 
 def pair() -> Iterator[Group]:
     group = Group([(1,)])
     for _ in PROBLEMS:
+        group.add()
+    yield group
+    group.close()
+
+
+@pytest.fixture
+def four() -> Iterator[Group]:
+    """Offers of two vectors."""
+    group = Group([(1,), (1,)])
+    for _ in Q3:
         group.add()
     yield group
     group.close()
@@ -92,3 +101,22 @@ def test_diloco_follows_its_nesterov_recurrence(pair):
         velocity = 0.9 * velocity + change
         x -= 0.7 * (change + 0.9 * velocity)
         assert here == pytest.approx([x] * 2, abs=1e-5)
+
+
+def test_scaffold_keeps_its_corrections_in_balance_when_an_offer_is_refused(four):
+    """Beside the same rounds in double precision and without a network."""
+    there, here = (swarm("scaffold", Q3, 5.0) for _ in range(2))
+    for number in range(7):
+        for device in there:
+            device.learn(10)
+        offers = [device.offer() for device in there]
+        said = {place: {"extra": offer.note} for place, offer in enumerate(offers)}
+        if number == 3:
+            said[2]["weight"] = 1e6
+        results = four.average([[t.float() for t in o.tensors] for o in offers], [1] * 4, said)
+        for name, device, (verdict, mean) in zip(four.names, there, results, strict=True):
+            assert verdict.outcome is Outcome.CLEAN and len(verdict.refused) == (number == 3)
+            device.accept([t.double() for t in mean], members_of(verdict, name))
+        play(here, 10, refused={2} if number == 3 else ())
+        assert [d.x for d in there] == pytest.approx([d.x for d in here], abs=1e-5)
+        assert abs(imbalance(there)) < 1e-5

@@ -4,36 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
 
-from trainer.engine.learner import Learner
 from trainer.strategies.base import Member
+
+Learners = Sequence[Any]  # `Learner`s, or tests' `Device`s
 
 
 def average(
-    learners: Sequence[Learner], refused: Collection[int] = ()
+    learners: Learners, refused: Collection[int] = (), lost: Collection[int] = ()
 ) -> tuple[list[Tensor], list[Member]]:
-    """The mean of all offers but those of the `refused` ones, by their place; nobody's own."""
+    """The mean of all offers but those of the `refused` ones, by their place; nobody's own.
+
+    Who was `lost` is in the mean of the last tensor and in no other.
+    """
     offers = [learner.offer() for learner in learners]
     members = []
     for place, (learner, offer) in enumerate(zip(learners, offers, strict=True)):
-        assert offer is not None
-        weight = 0.0 if place in refused else offer.weight
-        members.append(Member(weight, learner.context.steps, offer.note))
-    total = sum(member.weight for member in members)
-    shares = [member.weight / total for member in members]
-    parts = zip(*(offer.tensors for offer in offers if offer), strict=True)
-    return [sum(s * t for s, t in zip(shares, part, strict=True)) for part in parts], members
+        weight = 0.0 if place in refused or place in lost else offer.weight
+        members.append(Member(weight, learner.context.steps, offer.note, place in lost))
+    weights = [member.weight for member in members]
+    *most, last = zip(*(offer.tensors for offer in offers), strict=True)
+    with_lost = [
+        offer.weight if member.lost else member.weight
+        for offer, member in zip(offers, members, strict=True)
+    ]
+    return [*(_mean(part, weights) for part in most), _mean(last, with_lost)], members
+
+
+def _mean(tensors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+    total = sum(weights)
+    return sum(w / total * t for w, t in zip(weights, tensors, strict=True))  # type: ignore[return-value]
 
 
 def end_round(
-    learners: Sequence[Learner],
-    watching: Sequence[Learner] = (),
+    learners: Learners,
+    watching: Learners = (),
     refused: Collection[int] = (),
+    lost: Collection[int] = (),
 ) -> None:
-    """All accept; those `watching` have trained nothing, as the coordinator."""
-    mean, members = average(learners, refused)
+    """All but the lost accept; those `watching` have trained nothing, as the coordinator."""
+    mean, members = average(learners, refused, lost)
     for place, learner in enumerate([*learners, *watching]):
         known = [replace(one, is_own=n == place) for n, one in enumerate(members)]
-        learner.accept([tensor.clone() for tensor in mean], known)
+        if place not in lost:
+            learner.accept([tensor.clone() for tensor in mean], known)

@@ -9,15 +9,13 @@ from typing import Any
 import torch
 
 from tests.trainer.averaging import end_round
+from tests.trainer.devices import RATE
 from tests.trainer.models import make_recipe
 from trainer import catalogue
 from trainer.engine.learner import Learner
 from trainer.families import base
 from trainer.families.base import Batch
 from trainer.recipe import Choice, Optimizer
-
-RATE = 0.05
-SGD = {"local_optimizer": "sgd", "weigh_by": "equal"}
 
 
 class Quadratic(base.Family):

@@ -9,9 +9,8 @@ import torch
 from pydantic import ValidationError
 
 from tests.trainer.averaging import end_round
+from tests.trainer.devices import RATE, SGD
 from tests.trainer.quadratic import (
-    RATE,
-    SGD,
     in_the_catalogue,
     make_learner,
     play,

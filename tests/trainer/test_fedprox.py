@@ -8,10 +8,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from tests.trainer.devices import RATE, SGD
 from tests.trainer.models import make_batch, make_recipe
 from tests.trainer.quadratic import (
-    RATE,
-    SGD,
     in_the_catalogue,
     make_learner,
     play,

@@ -31,6 +31,7 @@ RECIPES = {
     "fedavg-momentum": make(1e-1, "fedavg", **SGD, outer_momentum=0.5),
     "fedprox": make(1e-2, "fedprox", mu=0.1),
     "fednova": make(1e-1, "fednova", local_momentum=0.9),
+    "scaffold": make(1e-1, "scaffold", local_momentum=0.9),
     "diloco": make(1e-2, "diloco"),
 }
 every_strategy = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())

@@ -230,7 +230,10 @@ def test_a_recipe_needs_its_files_and_no_other_ones(plan, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", sorted(catalogue.plugins("strategies")))
 def test_every_strategy_learns_in_a_rehearsal_with_people_who_come_and_go(name, plan):
-    recipe = plan.recipe.model_copy(update={"strategy": Choice(name=name)})
+    choice, options = Choice(name=name), plan.recipe.optimizer
+    if catalogue.create("strategies", choice).optimizer == "sgd":
+        options = options.model_copy(update={"learning_rate": 0.3})
+    recipe = plan.recipe.model_copy(update={"strategy": choice, "optimizer": options})
     figures = Rehearsal(replace(plan, recipe=recipe, leaves_per_minute=1.0)).run()
     assert figures["reached"] and figures["stuck"] == figures["not_ended"] == []
     assert figures["last_loss"] < figures["first_loss"] - 0.3

@@ -113,7 +113,7 @@ def test_a_size_that_the_recipe_fixes_is_kept_and_only_handled_in_smaller_parts(
 
 def test_strategies_that_step_after_each_micro_batch_need_its_size_in_the_recipe():
     catalogue.check(recipe())
-    for name in ("fedavg", "fednova", "fedprox", "diloco"):
+    for name in ("fedavg", "fednova", "fedprox", "scaffold", "diloco"):
         with pytest.raises(ValueError, match="give micro_batch a number"):
             catalogue.check(recipe(strategy=Choice(name=name)))
         catalogue.check(recipe(strategy=Choice(name=name), micro_batch=8))

@@ -6,6 +6,7 @@ import pytest
 
 from tests.web.filled import filled
 from trainer.recipe import Text
+from webapp.collaborations.sizes import size_of
 
 
 def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(files, olga):
@@ -62,7 +63,8 @@ def test_a_value_that_does_not_fit_is_named_at_its_field(files, changed, field, 
 
 def test_every_strategy_is_offered_and_its_defaults_make_a_recipe(files):
     offered = [name for name, _label in filled(files).fields["strategy"].choices]
-    assert {"dedloc", "fedavg", "fedprox", "fednova", "diloco"} <= set(offered)
+    known = {"dedloc", "fedavg", "fedprox", "fednova", "scaffold", "diloco"}
+    assert known <= set(offered)
     for name in offered:
         form = filled(files, strategy=name)
         assert form.is_valid(), form.errors
@@ -112,3 +114,11 @@ def test_a_model_no_volunteer_could_hold_is_made_only_when_confirmed(files):
     form = filled(files, **huge)
     assert "161 G parameters" in str(form.errors["is_large"]) and "memory" in str(form.errors)
     assert filled(files, **huge, is_large="on").is_valid()
+
+
+def test_a_strategy_that_offers_two_vectors_moves_twice_the_bytes(files):
+    forms = [filled(files, strategy=name) for name in ("fedavg", "scaffold")]
+    assert all(form.is_valid() for form in forms)
+    one, two = (size_of(form.recipe) for form in forms)
+    assert two.round_bytes == 2 * one.round_bytes
+    assert two.memory_bytes > one.memory_bytes

@@ -31,9 +31,11 @@ class Preparation:
         self._seat, self._wishes, self._outbox, self._persist = seat, wishes, outbox, persist
 
     def check_shared_memory(self, recipe: Recipe) -> None:
-        """Raises Stopped where averaging this model would fail, before anything is downloaded."""
+        """Raises Stopped where averaging this recipe's offers would fail, before any download."""
         family = catalogue.create("families", recipe.family)
-        finding = doctor.check_shared_memory(family.parameter_count(recipe.tokenizer.vocab_size))
+        vectors = catalogue.create("strategies", recipe.strategy).vectors
+        values = vectors * family.parameter_count(recipe.tokenizer.vocab_size)
+        finding = doctor.check_shared_memory(values)
         if finding.state is doctor.State.BAD:
             self._wishes.stop(str(finding), LeaveCause.FAILED)
             raise Stopped

@@ -22,7 +22,7 @@ OLDEST_PYTHON, FIRST_TOO_NEW = (3, 11), (3, 14)
 MIN_DISK_BYTES = GIB // 2
 MIN_MEMORY_BYTES = 2 * GIB
 MIN_SHARED_BYTES = 64 * MIB
-SHARED_BYTES_A_PARAMETER = 8  # of hivemind 1.1.12
+SHARED_BYTES_A_VALUE = 8  # of hivemind 1.1.12
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 OPEN_FILES = 4096
 ANSWER_S = 5.0
@@ -86,12 +86,12 @@ def check_memory() -> Finding:
     return Finding("Memory", State.GOOD, f"{_gib(size)}." if size else "not known.")
 
 
-def check_shared_memory(num_parameters: int = 0, place: Path = SHARED_MEMORY) -> Finding:
-    """Whether averages of a model of this size fit there; it is needed on Linux only."""
+def check_shared_memory(num_values: int = 0, place: Path = SHARED_MEMORY) -> Finding:
+    """Whether averages of so many values fit there; it is needed on Linux only."""
     if not place.exists():
         return Finding("Shared memory", State.GOOD, "this system needs no /dev/shm.")
     free = shutil.disk_usage(place).free
-    needed = max(MIN_SHARED_BYTES, SHARED_BYTES_A_PARAMETER * num_parameters)
+    needed = max(MIN_SHARED_BYTES, SHARED_BYTES_A_VALUE * num_values)
     if free < needed:
         return Finding(
             "Shared memory",

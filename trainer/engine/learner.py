@@ -186,6 +186,7 @@ class Learner:
             for target, source in zip(self._state_tensors(), tensors, strict=True):
                 target.copy_(source)
             self.round = round_number
+            self.strategy.joined()
             if not self.strategy.local:
                 set_steps(self.optimizer, round_number)
         self.begin()

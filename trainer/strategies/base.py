@@ -1,12 +1,13 @@
 """What a training strategy decides: what peers average, and how they apply the average.
 
-The engine calls five hooks:
+The engine calls six hooks:
 
     start    a round begins: reset what must not outlive it
     correct  a micro-batch's gradient was added to `ctx.gradient`: edit it
     stepped  that micro-batch is done
     offer    what this peer puts into the average
     accept   the average, after a clean verdict only: the one place where state is written
+    joined   the shared state was taken from another peer or a file: go on from it as a newcomer
 
 State is declared, one tensor for each parameter under each name: a newcomer downloads `shared`,
 and a checkpoint holds it; `own` never leaves the peer. The moments of the optimizer are among them.
@@ -86,6 +87,7 @@ class Strategy:
     label: ClassVar[str]
     summary: ClassVar[str]
     local: ClassVar[bool] = False
+    vectors: ClassVar[int] = 1  # of the model's size, in one offer
     Params: ClassVar[type[Params]] = Params
 
     optimizer: Literal["adamw", "sgd"] = "adamw"
@@ -99,6 +101,9 @@ class Strategy:
 
     def start(self, ctx: Context) -> None:
         """Nothing to reset."""
+
+    def joined(self) -> None:
+        """Nothing of its own that fits an older shared state only."""
 
     def correct(self, ctx: Context) -> None:
         """Nothing to correct."""

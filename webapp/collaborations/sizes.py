@@ -10,8 +10,11 @@ from trainer.recipe import CODEC_BYTES, Recipe
 # float32, 4 bytes each: parameters, gradient, AdamW's two moments, the round's sum, the anchor,
 # and what the averager holds twice (8 bytes in /dev/shm). Activations come on top.
 MEMORY_BYTES_PER_PARAMETER = 32
-# What an average makes a device send and receive, in vectors: its own out and the mean back in,
-# and as much again for its part of the averaging, where devices share that equally.
+# For each further vector of an offer: everybody's, the device's own and the round's, and what the
+# averager holds twice.
+MORE_BYTES_PER_PARAMETER = 20
+# What an average of one vector makes a device send and receive, in vectors: its own out and the
+# mean back in, and as much again for its part of the averaging, where devices share that equally.
 VECTORS = {"peers": 4, "coordinator": 2}
 MOST_MEMORY_BYTES = 16 * 10**9
 
@@ -35,14 +38,17 @@ class Size:
 
 
 def size_of(recipe: Recipe) -> Size:
-    """Raises ValueError for an unknown family."""
+    """Raises ValueError for an unknown family or strategy."""
     family = catalogue.create("families", recipe.family)
     parameters = family.parameter_count(recipe.tokenizer.vocab_size)
     timing = recipe.round
-    round_bytes = int(VECTORS[timing.averaged_by] * CODEC_BYTES[timing.codec] * parameters)
+    vectors = catalogue.create("strategies", recipe.strategy).vectors
+    values = VECTORS[timing.averaged_by] * vectors * parameters
+    round_bytes = int(CODEC_BYTES[timing.codec] * values)
+    each_bytes = MEMORY_BYTES_PER_PARAMETER + MORE_BYTES_PER_PARAMETER * (vectors - 1)
     return Size(
         parameters=parameters,
-        memory_bytes=parameters * MEMORY_BYTES_PER_PARAMETER,
+        memory_bytes=parameters * each_bytes,
         round_bytes=round_bytes,
         coordinator_bytes=round_bytes if timing.averaged_by == "coordinator" else 0,
     )
