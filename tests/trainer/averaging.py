@@ -9,29 +9,36 @@ from typing import Any
 from torch import Tensor
 
 from trainer.strategies.base import Member
+from trainer.swarm.codec import Codec
 
 Learners = Sequence[Any]  # `Learner`s, or tests' `Device`s
 
 
 def average(
-    learners: Learners, refused: Collection[int] = (), lost: Collection[int] = ()
+    learners: Learners,
+    refused: Collection[int] = (),
+    lost: Collection[int] = (),
+    codec: Codec | None = None,
 ) -> tuple[list[Tensor], list[Member]]:
     """The mean of all offers but those of the `refused` ones, by their place; nobody's own.
 
-    Who was `lost` is in the mean of the last tensor and in no other.
+    Who was `lost` is in the mean of the last tensor and in no other. With a codec, offers and mean
+    are what arrives.
     """
+    arrives = codec.as_received if codec else (lambda tensor: tensor)
     offers = [learner.offer() for learner in learners]
     members = []
     for place, (learner, offer) in enumerate(zip(learners, offers, strict=True)):
         weight = 0.0 if place in refused or place in lost else offer.weight
         members.append(Member(weight, learner.context.steps, offer.note, place in lost))
     weights = [member.weight for member in members]
-    *most, last = zip(*(offer.tensors for offer in offers), strict=True)
+    *most, last = zip(*([arrives(t) for t in offer.tensors] for offer in offers), strict=True)
     with_lost = [
         offer.weight if member.lost else member.weight
         for offer, member in zip(offers, members, strict=True)
     ]
-    return [*(_mean(part, weights) for part in most), _mean(last, with_lost)], members
+    mean = [*(_mean(part, weights) for part in most), _mean(last, with_lost)]
+    return [arrives(tensor) for tensor in mean], members
 
 
 def _mean(tensors: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
@@ -44,9 +51,10 @@ def end_round(
     watching: Learners = (),
     refused: Collection[int] = (),
     lost: Collection[int] = (),
+    codec: Codec | None = None,
 ) -> None:
     """All but the lost accept; those `watching` have trained nothing, as the coordinator."""
-    mean, members = average(learners, refused, lost)
+    mean, members = average(learners, refused, lost, codec)
     for place, learner in enumerate([*learners, *watching]):
         known = [replace(one, is_own=n == place) for n, one in enumerate(members)]
         if place not in lost:

@@ -86,7 +86,14 @@ class Device:
 def swarm(
     strategy: str, problems: Sequence[Problem], x: float, rate: float = RATE, **params: Any
 ) -> list[Device]:
-    return [Device(strategy, problem, x, rate, **{**SGD, **params}) for problem in problems]
+    options = known(strategy, **{**SGD, **params})
+    return [Device(strategy, problem, x, rate, **options) for problem in problems]
+
+
+def known(strategy: str, **options: Any) -> dict[str, Any]:
+    """Those of `options` that this strategy has."""
+    fields = catalogue.plugins("strategies")[strategy].Params.model_fields
+    return {key: value for key, value in options.items() if key in fields}
 
 
 def play(

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.trainer.rehearsals import make_plan
+from trainer.recipe import Choice
 from trainer.simulator.liars import KINDS
 from trainer.simulator.run import Rehearsal
 from trainer.swarm.progress import Stage, Standing
@@ -84,6 +85,16 @@ def test_d05_a_lie_that_can_be_seen_is_refused_by_name_and_changes_nothing(
     assert figures["last_loss"] == pytest.approx(honest["last_loss"], abs=0.3)
     samples = figures["samples"]
     assert samples["in_the_model"] == samples["receipts"] + samples["without_receipt"]
+
+
+def test_d05_more_steps_than_samples_lengthen_nobodys_step(plan):
+    """All members of FedNova step as far as the mean of the paths that they are told of."""
+    options = plan.recipe.optimizer.model_copy(update={"learning_rate": 0.3})
+    choice = Choice(name="fednova")
+    recipe = plan.recipe.model_copy(update={"strategy": choice, "optimizer": options})
+    figures = Rehearsal(replace(plan, recipe=recipe, liars=("steps",))).run()
+    assert any("steps with … samples" in told for told in figures["refused"])
+    assert figures["reached"] and figures["last_loss"] < figures["first_loss"] - 0.3
 
 
 @pytest.mark.parametrize("kind", ["flip", "delayed", "ahead"])

@@ -83,6 +83,13 @@ class Claims(Liar):
         return standing.model_copy(update={"samples": standing.samples * 1000})
 
 
+class Steps(Liar):
+    summary = "claims a thousand steps for each that it took"
+
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        return list(tensors), note.model_copy(update={"steps": note.steps * 1000})
+
+
 class Ahead(Liar):
     summary = "claims to be a million rounds ahead"
 
@@ -104,6 +111,7 @@ KINDS: dict[str, type[Liar]] = {
     "delayed": Delayed,
     "weight": Weight,
     "claims": Claims,
+    "steps": Steps,
     "ahead": Ahead,
     "early": Early,
 }
