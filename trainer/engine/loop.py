@@ -87,7 +87,7 @@ class RoundLoop:
                     self.release("the coordinator left before the round ended")
                 return control.cause or LeaveCause.FINISHED
             else:
-                self.enter(Stage.FULL if self.learner.full else Stage.TRAINING)
+                self.enter(Stage.FULL if self.timing.full() else Stage.TRAINING)
                 self.work(view)
 
     # ------------------------------------------------------------ what others see
@@ -212,8 +212,8 @@ class RoundLoop:
 
     def _enough(self) -> str:
         """Why it takes no more micro-batches in this round; "" when it does."""
-        if self.learner.full:
-            return f"took its {self.learner.context.steps} local steps; waiting for the others"
+        if full := self.timing.full():
+            return f"{full}; waiting for the others"
         if self.tally.samples >= self.recipe.round.enough_samples():
             return "it has enough samples for this round"
         return ""

@@ -42,6 +42,15 @@ class Timing:
         present = loop.peer.coordinators & expected_group(view, loop.learner.round)
         return loop.recipe.round.averaged_by == "coordinator" and not present
 
+    def full(self) -> str:
+        """Why this peer may take no more local steps in this round; "" when it may."""
+        learner, computed_s = self._loop.learner, self._loop.tally.compute_s
+        if learner.full:
+            return f"took its {learner.context.steps} local steps"
+        if 0 < learner.strategy.most_s <= computed_s:
+            return f"trained for {computed_s:.0f} s"
+        return ""
+
     def _all_full(self, view: View, abreast: set[str], follow: bool) -> bool:
         """Whether nobody of this round may take another local step, as far as we or others see."""
         training = abreast - self._loop.peer.coordinators

@@ -28,6 +28,13 @@ class Params(base.Params):
         le=10**6,
         description="A device that has taken so many in a round waits for the others; 0: no limit.",
     )
+    most_training_s: float = Field(
+        0.0,
+        ge=0,
+        le=86_400,
+        description="A device that has trained so long in a round waits for the others, so that "
+        "fast and slow ones are ready at the same time; 0: no limit.",
+    )
     weigh_by: Literal["tokens", "samples", "equal"] = Field(
         "tokens", description="What a device's work counts by in the average."
     )
@@ -56,7 +63,7 @@ class FedAvg(base.Strategy):
     def __init__(self, params: Any) -> None:
         super().__init__(params)
         self.optimizer, self.momentum = params.local_optimizer, params.local_momentum
-        self.most_steps = params.most_local_steps
+        self.most_steps, self.most_s = params.most_local_steps, params.most_training_s
 
     def start(self, ctx: base.Context) -> None:
         """Local training depends on nothing but the anchor and the data: moments begin anew."""
