@@ -43,17 +43,18 @@ class Group:
         shapes: Sequence[tuple[int, ...]],
         codec: str = "fp32",
         coordinator: bool = False,
+        limits: Limits = LIMITS,
         **timing: Any,
     ) -> None:
         multiprocessing.set_start_method("fork", force=True)
         clock.follow_site(0.0)
         empty_streams.install()
-        self.shapes = shapes
+        self.shapes, self.limits = shapes, limits
         options = {"matchmaking_s": 4, "averaging_s": 15, "target_samples": 1000, **timing}
         self.timing = Round(codec=codec, **options)
         self.dhts: list[DHT] = []
         self.averagers: list[RoundAverager] = []
-        self.round = 0
+        self.round = self._num_added = 0
         self._folder = Path(tempfile.mkdtemp())
         self._authority = make_authority(self._folder / "authority.pem")
         self._has_coordinator = coordinator
@@ -68,7 +69,8 @@ class Group:
         """Starts one more member, which encodes its parts with `codec` and gives the state of
         `source` to newcomers; its name."""
         first = [str(a) for a in self.dhts[0].get_visible_maddrs()] if self.dhts else []
-        folder = self._folder / str(len(self.dhts))
+        folder = self._folder / str(self._num_added)
+        self._num_added += 1
         key, door = self._passport(folder)
         dht = DHT(
             start=True,
@@ -85,7 +87,7 @@ class Group:
                 dht,
                 swarm_id="group",
                 timing=self.timing,
-                limits=LIMITS,
+                limits=self.limits,
                 coordinators=self.coordinators,
                 client_mode=sends_only,
                 door=door,
@@ -96,6 +98,11 @@ class Group:
             averager.Codec = honest
         self.averagers.append(made)
         return str(dht.peer_id)
+
+    def remove(self, number: int) -> None:
+        """It leaves for good."""
+        self.averagers.pop(number).shutdown()
+        self.dhts.pop(number).shutdown()
 
     def _passport(self, folder: Path) -> tuple[Identity, Door]:
         folder.mkdir()

@@ -7,11 +7,21 @@ x - g_i (x - b_i), with g_i = 1 - (1 - r a_i)^K.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from tests.swarm.averagers import Group
-from tests.trainer.devices import Q3, RATE, SGD, imbalance, play, swarm
+from tests.swarm.averagers import LIMITS, Group
+from tests.trainer.devices import (
+    Q3,
+    RATE,
+    SGD,
+    Device,
+    imbalance,
+    optimum,
+    play,
+    swarm,
+)
 from tests.trainer.quadratic import (
     in_the_catalogue,
     make_learner,
@@ -20,6 +30,7 @@ from tests.trainer.quadratic import (
 )
 from trainer.engine.ending import members_of
 from trainer.engine.learner import Learner
+from trainer.strategies.scaffold import Scaffold
 from trainer.wire import Outcome
 
 pytestmark = pytest.mark.swarm
@@ -41,7 +52,7 @@ def pair() -> Iterator[Group]:
 @pytest.fixture
 def four() -> Iterator[Group]:
     """Offers of two vectors."""
-    group = Group([(1,), (1,)])
+    group = Group([(1,), (1,)], limits=replace(LIMITS, longest=Scaffold.longest))
     for _ in Q3:
         group.add()
     yield group
@@ -103,20 +114,41 @@ def test_diloco_follows_its_nesterov_recurrence(pair):
         assert here == pytest.approx([x] * 2, abs=1e-5)
 
 
-def test_scaffold_keeps_its_corrections_in_balance_when_an_offer_is_refused(four):
+def play_there(group: Group, devices: list[Device], refused: int | None) -> None:
+    """A round over the network; the refused one claims a weight that its samples do not carry."""
+    for device in devices:
+        device.learn(10)
+    offers = [device.offer() for device in devices]
+    said: dict[int, dict] = {place: {"extra": offer.note} for place, offer in enumerate(offers)}
+    if refused is not None:
+        said[refused]["weight"] = 1e6
+    tensors = [[tensor.float() for tensor in offer.tensors] for offer in offers]
+    results = group.average(tensors, [1] * len(devices), said)
+    for name, device, (verdict, mean) in zip(group.names, devices, results, strict=True):
+        assert verdict.outcome is Outcome.CLEAN
+        assert set(verdict.refused) == {group.names[place] for place in [refused] if place}
+        device.accept([tensor.double() for tensor in mean], members_of(verdict, name))
+
+
+def test_scaffolds_corrections_stay_in_balance_whoever_is_refused_leaves_or_returns(four):
     """Beside the same rounds in double precision and without a network."""
     there, here = (swarm("scaffold", Q3, 5.0) for _ in range(2))
-    for number in range(7):
-        for device in there:
-            device.learn(10)
-        offers = [device.offer() for device in there]
-        said = {place: {"extra": offer.note} for place, offer in enumerate(offers)}
+    for number in range(12):
+        refused = 2 if number == 1 else None
         if number == 3:
-            said[2]["weight"] = 1e6
-        results = four.average([[t.float() for t in o.tensors] for o in offers], [1] * 4, said)
-        for name, device, (verdict, mean) in zip(four.names, there, results, strict=True):
-            assert verdict.outcome is Outcome.CLEAN and len(verdict.refused) == (number == 3)
-            device.accept([t.double() for t in mean], members_of(verdict, name))
-        play(here, 10, refused={2} if number == 3 else ())
+            four.remove(3)
+        if number == 6:
+            four.add()
+        for devices in (there, here):
+            if number == 3:
+                devices.pop()
+            if number == 6:
+                away = Device("scaffold", Q3[3], 1.0, **SGD)
+                away.join(devices[0])
+                devices.append(away)
+        play_there(four, there, refused)
+        play(here, 10, refused=set() if refused is None else {refused})
         assert [d.x for d in there] == pytest.approx([d.x for d in here], abs=1e-5)
-        assert abs(imbalance(there)) < 1e-5
+        if number not in (3, 4):  # the books of the four, then new ones
+            assert abs(imbalance(there)) < 1e-5
+    assert there[0].x == pytest.approx(optimum(Q3), abs=1e-2)

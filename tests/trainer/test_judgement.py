@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.trainer.models import make_recipe
+from trainer.recipe import Choice
 from trainer.swarm.codec import Fault
-from trainer.swarm.judgement import Judgement, Limits, agreed, judge
+from trainer.swarm.judgement import Judgement, Limits, agreed, judge, limits_of
 from trainer.swarm.report import Failure, ReducerReport, sum_up
 from trainer.swarm.verdict import Note
 from trainer.wire import Role
@@ -15,6 +18,7 @@ from trainer.wire import Role
 LIMITS = Limits(most_samples=3000, sequence_length=32)
 KNOWN = frozenset("M")
 HONEST = {"A", "B", "C"}
+LENGTHS = {"dedloc": 10.0, "fedavg": 10.0, "scaffold": 100.0}
 
 
 def note(**changes: Any) -> dict[str, Any]:
@@ -92,6 +96,16 @@ def test_a_liar_cannot_get_others_refused():
 def test_a_small_or_a_large_offer_may_be_longer_than_the_middle_one():
     assert verdict(note(samples=2, tokens=10, norm=90.0)).refused == {}
     assert verdict(note(samples=2, tokens=10, norm=110.0)).refused.keys() == {"X"}
+
+
+def test_how_long_an_offer_may_be_is_the_strategys():
+    assert [limits_of(make_recipe(strategy=Choice(name=name))).longest for name in LENGTHS] == [
+        *LENGTHS.values()
+    ]
+    wide = replace(LIMITS, longest=100.0)
+    offers = {**{name: note() for name in HONEST}, "M": coordinator(), "X": note(norm=50.0)}
+    assert judge(offers, 5, LIMITS, KNOWN).refused.keys() == {"X"}
+    assert judge(offers, 5, wide, KNOWN).refused == {}
 
 
 def test_of_two_offers_the_longer_is_refused_only_if_it_is_known_what_is_usual():

@@ -16,7 +16,7 @@ from trainer.simulator.net import Net, Place
 from trainer.swarm import clock
 from trainer.swarm.averager import SPARE_S
 from trainer.swarm.download import MOST_DONORS, BadState, check_state
-from trainer.swarm.judgement import Limits
+from trainer.swarm.judgement import limits_of
 from trainer.swarm.progress import Standing
 from trainer.swarm.records import Records
 from trainer.swarm.verdict import MOST_RECEIVED, Note, Verdict, short
@@ -127,7 +127,7 @@ class SimulatedAverager:
         if meeting is None:
             rules = Rules(
                 self._recipe.round,
-                Limits(self._recipe.round.most_samples(), self._recipe.sequence_length),
+                limits_of(self._recipe),
                 self._coordinators,
             )
             meeting = Meeting(net, rules, seat.note.round, set(others), net.events.now)

@@ -88,11 +88,13 @@ class Strategy:
     summary: ClassVar[str]
     local: ClassVar[bool] = False
     vectors: ClassVar[int] = 1  # of the model's size, in one offer
+    longest: ClassVar[float] = 10.0  # length of an offer, in usual ones; a longer one is refused
     Params: ClassVar[type[Params]] = Params
 
     optimizer: Literal["adamw", "sgd"] = "adamw"
     momentum: float = 0.0  # of sgd
     most_steps: int = 0  # micro-batches of one peer in one round; 0: no limit
+    most_s: float = 0.0  # seconds that one peer computes in one round; 0: no limit
 
     def __init__(self, params: Any) -> None:
         self.params = params

@@ -12,19 +12,27 @@ from statistics import median_high, median_low
 
 from pydantic import ValidationError
 
+from trainer import catalogue
+from trainer.recipe import Recipe
+from trainer.strategies.base import Strategy
 from trainer.swarm.verdict import Note, deviates, short
 
-FACTOR = 10.0  # a norm may be so many times the usual one
 LONGEST = 1e30
 DENSEST = 3.0  # target tokens of a sample, against the middle of the group
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the recipe lets one offer hold."""
+    """What the recipe lets one offer hold; `longest` is its strategy's."""
 
     most_samples: int
     sequence_length: int
+    longest: float = Strategy.longest
+
+
+def limits_of(recipe: Recipe) -> Limits:
+    longest = catalogue.create("strategies", recipe.strategy).longest
+    return Limits(recipe.round.most_samples(), recipe.sequence_length, longest)
 
 
 @dataclass(frozen=True)
@@ -168,7 +176,7 @@ def _too_long(
         return ""  # of two newcomers nobody can say which is wrong
     middle = median_low(norms) if norms else 0.0
     ratio = note.tokens / median_low([n.tokens for n in offers.values()])
-    if middle > 0 and note.norm > FACTOR * middle * max(ratio, 1 / ratio) ** 0.5:
+    if middle > 0 and note.norm > limits.longest * middle * max(ratio, 1 / ratio) ** 0.5:
         return f"had a norm of {note.norm:.3g}, and {middle:.3g} is usual"
     return ""
 

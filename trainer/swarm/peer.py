@@ -18,7 +18,7 @@ from trainer.swarm import empty_streams, gate, identity, orphans
 from trainer.swarm.admission import Admission
 from trainer.swarm.averager import RoundAverager
 from trainer.swarm.door import Door
-from trainer.swarm.judgement import Limits
+from trainer.swarm.judgement import limits_of
 from trainer.swarm.notices import Notices
 from trainer.swarm.processes import Processes
 from trainer.swarm.progress import Standing
@@ -153,7 +153,7 @@ class SwarmPeer:
             self.dht,
             swarm_id=self._recipe.swarm_id(),
             timing=self._recipe.round,
-            limits=Limits(self._recipe.round.most_samples(), self._recipe.sequence_length),
+            limits=limits_of(self._recipe),
             coordinators=self.coordinators,
             client_mode=self._client_mode,
             door=Door(self._admission),
