@@ -30,6 +30,7 @@ class Member:
         self.wanted: list[int] = []
         self.catch_up = SimpleNamespace(run=self.wanted.append)
         self.stage: Any = None
+        self.own_check = None
         self.timing = SimpleNamespace(deadline=Deadline(60))
         self.ending = Ending(self)  # type: ignore[arg-type]
 
