@@ -1,4 +1,4 @@
-"""`python -m trainer run | doctor | coordinate | simulate`."""
+"""`python -m trainer run | doctor | coordinate | simulate | plan`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
 from trainer.launcher import machine
 from trainer.launcher.place import Unusable, data_folder
+from trainer.planner import command as planner
 from trainer.simulator.options import add_options
 
 NICE = 10
@@ -63,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     rehearse = acts.add_parser("simulate", help="rehearse a run with made-up peers")
     add_options(rehearse)
     rehearse.set_defaults(act=_simulate)
+    plan = acts.add_parser("plan", help="what training asks of a machine; does it fit?")
+    planner.add_options(plan)
     return parser
 
 

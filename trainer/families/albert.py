@@ -33,13 +33,32 @@ class Albert(base.Family):
 
     def parameter_count(self, vocab_size: int) -> int:
         p = self.params
-        e, h, inner = p.embedding, p.hidden, 4 * p.hidden
+        e, h = p.embedding, p.hidden
         embeddings = (vocab_size + p.length + 2) * e + 2 * e
         projection = e * h + h
+        head = (h * e + e) + 2 * e + vocab_size
+        return embeddings + projection + self._layer_parameters() + head
+
+    def _layer_parameters(self) -> int:
+        h, inner = self.params.hidden, 4 * self.params.hidden
         attention = 4 * (h * h + h) + 2 * h
         feed_forward = (h * inner + inner) + (inner * h + h) + 2 * h
-        head = (h * e + e) + 2 * e + vocab_size
-        return embeddings + projection + attention + feed_forward + head
+        return attention + feed_forward
+
+    def used_parameters(self, vocab_size: int) -> int:
+        return (
+            self.parameter_count(vocab_size) + (self.params.layers - 1) * self._layer_parameters()
+        )
+
+    def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        """A token keeps in a layer, of h values each: q, k, v, what attention made of them, what
+        both norms got and made (8), and five of the inner width, as GELU goes in steps (20).
+        """
+        p = self.params
+        layers = p.layers * tokens * (28 * p.hidden + p.heads + 4)
+        embeddings = tokens * (2 * p.embedding + 2)
+        head = targets * (6 * p.embedding + p.hidden + 2 + vocab_size)
+        return layers + embeddings + head
 
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
         from transformers import AlbertConfig, AlbertForMaskedLM

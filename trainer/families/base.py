@@ -65,6 +65,14 @@ class Family:
         """Trainable parameters in closed form, tied ones counted once. Needs no torch."""
         raise NotImplementedError
 
+    def used_parameters(self, vocab_size: int) -> int:
+        """Those that compute something for a token; one that is used k times counts k times."""
+        return self.parameter_count(vocab_size)
+
+    def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        """Floating-point values that a pass keeps for its gradient, in closed form."""
+        raise NotImplementedError
+
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
         """A fresh model. Raises ValueError when `sequence_length` is more than it can hold."""
         raise NotImplementedError

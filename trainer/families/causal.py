@@ -38,6 +38,12 @@ class Causal(base.Family):
         layer = attention + feed_forward + 4 * h
         return (vocab_size + p.length) * h + p.layers * layer + 2 * h
 
+    def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        """As in ALBERT, whose layers are of the same kind; and the scores of every token."""
+        p = self.params
+        layers = p.layers * tokens * (28 * p.hidden + p.heads + 4)
+        return layers + tokens * (2 * p.hidden + 2) + targets * vocab_size
+
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
         from transformers import GPT2Config, GPT2LMHeadModel
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -81,6 +81,13 @@ class Member:
     is_own: bool = False
 
 
+class Extra(NamedTuple):
+    """Numbers of vectors of the model's size: of state that is `shared`, and of its `own`."""
+
+    shared: int = 0
+    own: int = 0
+
+
 class Strategy:
     """`local` ones step by themselves between averages, so that the moments are each peer's own."""
 
@@ -100,6 +107,10 @@ class Strategy:
         self.params = params
         self.shared: dict[str, list[Tensor]] = {}
         self.own: dict[str, list[Tensor]] = {}
+
+    def extra(self) -> Extra:
+        """What it keeps beside the optimizer's moments."""
+        return Extra()
 
     def start(self, ctx: Context) -> None:
         """Nothing to reset."""

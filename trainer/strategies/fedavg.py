@@ -65,6 +65,9 @@ class FedAvg(base.Strategy):
         self.optimizer, self.momentum = params.local_optimizer, params.local_momentum
         self.most_steps, self.most_s = params.most_local_steps, params.most_training_s
 
+    def extra(self) -> base.Extra:
+        return base.Extra(shared=1 if self.params.outer_momentum else 0)
+
     def start(self, ctx: base.Context) -> None:
         """Local training depends on nothing but the anchor and the data: moments begin anew."""
         self.make_velocity(ctx)

@@ -1,0 +1,32 @@
+"""Whether a machine can hold what training asks of it, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trainer.planner.devices import Device
+from trainer.planner.training import Part, total
+from trainer.planner.words import size
+
+
+@dataclass(frozen=True)
+class Verdict:
+    fits: bool
+    words: str
+
+
+def judge(parts: Sequence[Part], device: Device) -> Verdict:
+    """A GPU holds what is not `on_host`; a computer without one holds everything."""
+    held = [part for part in parts if not (device.is_gpu and part.on_host)]
+    needed, usable = total(held), device.usable_bytes
+    room = f"of its {size(device.memory_bytes)} about {size(usable)} can be used"
+    beside = total(parts) - needed
+    more = f"; its computer needs {size(beside)} more" if beside else ""
+    if needed <= usable:
+        return Verdict(True, f"fits: needs {size(needed)}, and {room}{more}")
+    largest = sorted(held, key=lambda part: part.bytes, reverse=True)[:2]
+    most = " and ".join(f"{part.name} ({size(part.bytes)})" for part in largest)
+    return Verdict(
+        False, f"does not fit, because it needs {size(needed)}, and {room}; most of it is {most}"
+    )
