@@ -10,7 +10,7 @@ import pytest
 from tests.trainer.test_planner import SAHAJBERT, recipe_of
 from trainer.__main__ import main
 from trainer.planner import devices, need
-from trainer.planner.fit import judge
+from trainer.planner.fit import judge, judge_machine
 from trainer.planner.training import Part
 
 GB = 10**9
@@ -113,3 +113,34 @@ def test_planning_loads_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("driver_says", "key"),
+    [
+        ("Tesla T4", "t4"),
+        ("NVIDIA A100-SXM4-80GB", "a100-80gb"),
+        ("NVIDIA A100-PCIE-40GB", "a100"),
+        ("NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti"),
+        ("Tesla V100-SXM2-32GB", "v100-32gb"),
+        ("NVIDIA GeForce RTX 3090", "rtx-3090"),
+    ],
+)
+def test_a_gpu_is_known_by_the_name_its_driver_gives(driver_says, key):
+    assert devices.named(driver_says) is devices.DEVICES[key]
+
+
+def test_an_unknown_gpu_is_no_other():
+    assert devices.named("NVIDIA GeForce GTX 1050") is None
+
+
+def test_a_machine_is_judged_by_what_it_tells_of_itself():
+    small = recipe_of(sizes=SAHAJBERT, vocabulary=32_000)
+    huge = recipe_of("causal", {"hidden": 4096, "layers": 48, "heads": 32, "length": 512})
+    assert judge_machine(small, 0) is None
+    assert judge_machine(small, 8 * GB).fits and not judge_machine(small, GB).fits
+    assert judge_machine(small, 8 * GB, "Tesla T4").fits
+    on_gpu = judge_machine(huge, 10**13, "Tesla T4")
+    assert not on_gpu.fits and "of its 17.2 GB" in on_gpu.words
+    beside = judge_machine(huge, 8 * GB, "a GPU of tomorrow")
+    assert not beside.fits and "of its 8 GB" in beside.words

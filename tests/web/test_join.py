@@ -66,6 +66,23 @@ def test_the_button_pressed_twice_at_once_makes_one_code(alice, collaboration):
     assert EnrolmentCode.objects.count() == Entry.objects.filter(action="code.made").count() == 1
 
 
+def test_the_page_tells_whether_the_model_fits_ones_devices(volunteer, alice, collaboration):
+    for name, machine in (
+        ("tower", {"memory_bytes": 32 * 10**9, "accelerator": "CPU"}),
+        ("pocket", {"memory_bytes": 10**8, "accelerator": "CPU"}),
+        ("silent", {}),
+    ):
+        device, _ = make_device(alice, name)
+        device.machine = machine
+        device.save()
+    make_device(make_user("bob"), "somebody else's")
+    page = volunteer.get("/c/demo/join/").content.decode()
+    assert "A computer needs about" in page and "a round." in page
+    assert "<bdi>tower</bdi> fits: needs" in page
+    assert "<bdi>pocket</bdi> does not fit, because it needs" in page
+    assert "<bdi>silent</bdi>" not in page and "somebody else" not in page
+
+
 def test_unused_launchers_are_limited_shown_and_withdrawn(volunteer, collaboration, monkeypatch):
     monkeypatch.setattr(services, "MAX_UNUSED_CODES", 2)
     forms = [{"device_name": f"pc {number}", "once": f"once-{number}"} for number in range(3)]

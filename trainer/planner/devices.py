@@ -7,6 +7,7 @@ and add up in 32 bits.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,6 +55,11 @@ def _gpu(name: str, gb: int, gb_s: float, source: str, **tera: float) -> Device:
 
 def _apple(name: str, gb: int, gb_s: float, source: str) -> Device:
     return Device(name, gb * GIB, gb_s * GB, {}, source, is_gpu=False, remark=ON_PROCESSOR)
+
+
+def computer(memory_bytes: int) -> Device:
+    """Somebody's, of which only the memory is known."""
+    return Device("a computer", memory_bytes, 0, {}, "its owner's system", is_gpu=False)
 
 
 DEVICES: Mapping[str, Device] = {
@@ -104,6 +110,16 @@ DEVICES: Mapping[str, Device] = {
         is_gpu=False,
     ),
 }
+
+
+def named(text: str) -> Device | None:
+    """The one that its driver calls `text`, as "NVIDIA A100-SXM4-80GB"; None: not in here.
+
+    All parts of its key must be in there; of several, the one with most parts.
+    """
+    words = set(re.split(r"[^a-z0-9]+", text.lower()))
+    fitting = [key for key in DEVICES if words.issuperset(key.split("-"))]
+    return DEVICES[max(fitting, key=lambda key: key.count("-"))] if fitting else None
 
 
 def find(key: str) -> Device:

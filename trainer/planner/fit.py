@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trainer.planner.devices import Device
+from trainer.planner.devices import Device, computer, named
+from trainer.planner.need import need_of
 from trainer.planner.training import Part, total
 from trainer.planner.words import size
+from trainer.recipe import Recipe
+
+NO_GPU = "CPU"
 
 
 @dataclass(frozen=True)
@@ -30,3 +34,19 @@ def judge(parts: Sequence[Part], device: Device) -> Verdict:
     return Verdict(
         False, f"does not fit, because it needs {size(needed)}, and {room}; most of it is {most}"
     )
+
+
+def judge_machine(recipe: Recipe, memory_bytes: int, accelerator: str = NO_GPU) -> Verdict | None:
+    """By what a device tells of itself; None where that is too little.
+
+    A GPU that the catalogue does not know is taken to be large enough.
+    """
+    if not memory_bytes:
+        return None
+    on_gpu = accelerator != NO_GPU
+    parts = need_of(recipe, on_gpu=on_gpu).parts
+    gpu = named(accelerator) if on_gpu else None
+    if gpu is not None and not (verdict := judge(parts, gpu)).fits:
+        return verdict
+    own = [part for part in parts if part.on_host or not on_gpu]
+    return judge(own, computer(memory_bytes))

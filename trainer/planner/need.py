@@ -2,7 +2,8 @@
 
 All is float32. The first process holds the model and what its rounds need; the two that do the
 network and the averages are forked from it when the model is there. Without a GPU they so keep what
-the first one held then, while it goes on to new values (copy on write).
+the first one held then, while it goes on to new values (copy on write). Nor does the memory of a
+pass become free for the end of a round: the C library keeps it, in pieces, so both count.
 """
 
 from __future__ import annotations
@@ -61,14 +62,16 @@ def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = Fals
     handed_on = 1 + shared + (0 if strategy.local else moments)  # what newcomers download
     offered = strategy.vectors
     pass_bytes = vector + activation_bytes(family, recipe, rows)
-    ending_bytes = (2 * offered + handed_on + 1) * vector
+    step = 1 + (2 if on_gpu else 1) * offered  # the average is brought there
     parts = [
         *training.training_parts(parameters, "fp32", optimizer),
         *training.swarm_parts(parameters, state=shared + own, offered=offered),
         Part("good state", handed_on * vector, "to go back to after a bad step", on_host=True),
         Part("activations", pass_bytes, f"of {rows} sequences, and the gradient in the making"),
-        *_ending(pass_bytes, ending_bytes, on_gpu),
+        Part("a round's step", step * vector, "the offer, and what the optimizer works with"),
+        Part("a round's copies", (offered + handed_on) * vector, "average, next good state", True),
         Part("averages on their way", offered * vector, "in the averaging process", on_host=True),
+        Part("for a newcomer", 2 * handed_on * vector, "the state it downloads", on_host=True),
     ]
     if not on_gpu:
         forked = (3 + moments) * vector
@@ -85,14 +88,3 @@ def activation_bytes(family: Any, recipe: Recipe, sequences: int) -> int:
     targets = math.ceil(TARGET_SHARE[family.objective] * tokens)
     values = family.activation_values(words, tokens, targets) + 2 * targets * words
     return VALUE_BYTES * int(values)
-
-
-def _ending(pass_bytes: int, ending_bytes: int, on_gpu: bool) -> list[Part]:
-    """A round's end: the offer, the mean, a new good state and the optimizer's temporary. It reuses
-    what the activations have left, unless that is on a GPU.
-    """
-    words = "the offer, the average and a copy of the state"
-    if on_gpu:
-        return [Part("end of a round", ending_bytes, words, on_host=True)]
-    more = max(0, ending_bytes - pass_bytes)
-    return [Part("end of a round", more, f"{words}, beyond what activations left")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -16,13 +17,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from trainer.planner.fit import NO_GPU, Verdict, judge_machine
+from trainer.recipe import Recipe
+from webapp.accounts.models import User
 from webapp.collaborations import access
+from webapp.collaborations.sizes import size_of
 from webapp.core.checks import PUBLIC, how_to_widen, reach
 from webapp.core.errors import UserError
 from webapp.core.text import one_line
 from webapp.core.tokens import new_token
 from webapp.devices.models import CODE_LIFETIME
-from webapp.devices.selectors import code_row, my_code
+from webapp.devices.selectors import code_row, my_code, my_devices
 from webapp.devices.services import NAME_LENGTH, make_code
 from webapp.launcher.builder import PYZ, configuration, personal_pyz
 from webapp.launcher.scripts import STARTERS, WINDOWS, archive, shell_command
@@ -30,6 +35,7 @@ from webapp.pages.acts import acting_user
 from webapp.pages.collaboration import find
 
 SALT = "launcher"
+MOST_SHOWN = 8
 SYSTEMS = {"linux": "Linux", "macos": "macOS", "windows": "Windows"}
 
 
@@ -52,6 +58,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "once": new_token(),
         "reach": "" if reach() == PUBLIC else reach(),
         "how_to_widen": how_to_widen(),
+        "size": size_of(collaboration.recipe),
+        "fits": list(_fits(acting_user(request), collaboration.recipe)),
     }
     if request.method == "POST" and not context["refusal"]:
         try:
@@ -59,6 +67,15 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         except UserError as error:
             context["error"] = str(error)
     return render(request, "join.html", context)
+
+
+def _fits(user: User, recipe: Recipe) -> Iterator[tuple[str, Verdict]]:
+    """(name, whether the model fits) of one's devices that tell their memory and are in use."""
+    for device in my_devices(user).filter(revoked_at__isnull=True)[:MOST_SHOWN]:
+        machine = device.machine
+        gpu = machine.get("accelerator", NO_GPU)
+        if verdict := judge_machine(recipe, machine.get("memory_bytes", 0), gpu):
+            yield device.name, verdict
 
 
 def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
