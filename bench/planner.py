@@ -1,5 +1,5 @@
-"""Peak memory of an agent, all its processes together, against what `trainer.planner` says, as it
-trains sahajBERT's ALBERT or a GPT-2 on the processor (fp32, AdamW, DeDLOC) and serves a newcomer."""
+"""Peak memory of an agent, all its processes together, against what `trainer.planner` says, while
+it trains sahajBERT's ALBERT or a GPT-2 on the processor (AdamW, DeDLOC) and serves a newcomer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ LONGEST_S = 900.0
 LOOK_EVERY_S = 0.25
 MIB = 2**20
 STATE_VECTORS = 3  # weights and AdamW's two moments
-# The layout of sahajBERT's ALBERT-large, with 64 tokens a sequence instead of 512, for a processor's
-# sake; and a GPT-2, whose layers have their own weights. With the words, and sequences at once.
+# The layout of sahajBERT's ALBERT-large, with 64 tokens a sequence instead of 512, which take less
+# time; and a GPT-2, whose layers have their own weights. With the words, and sequences at once.
 ALBERT = {"hidden": 1024, "layers": 24, "heads": 16, "embedding": 128, "length": 512}
 GPT2 = {"hidden": 512, "layers": 6, "heads": 8, "length": 512}
 CASES = {

@@ -19,6 +19,7 @@ from trainer.recipe import Recipe
 
 VALUE_BYTES = 4
 TARGET_SHARE = {"masked": 0.15, "causal": 1.0}  # of the tokens, as `data.masking` has it
+COPIES = 3  # of a state that is handed on: the first process's, the one in shared memory, the sent
 # Measured: an agent with a model of 70 thousand parameters, Linux, torch 2.13 for the processor.
 PROGRAM_BYTES = 700_000_000
 
@@ -71,7 +72,7 @@ def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = Fals
         Part("a round's step", step * vector, "the offer, and what the optimizer works with"),
         Part("a round's copies", (offered + handed_on) * vector, "average, next good state", True),
         Part("averages on their way", offered * vector, "in the averaging process", on_host=True),
-        Part("for a newcomer", 2 * handed_on * vector, "the state it downloads", on_host=True),
+        Part("for a newcomer", COPIES * handed_on * vector, "the state it downloads", on_host=True),
     ]
     if not on_gpu:
         forked = (3 + moments) * vector
