@@ -64,13 +64,14 @@ def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = Fals
     offered = strategy.vectors
     pass_bytes = vector + activation_bytes(family, recipe, rows)
     step = 1 + (2 if on_gpu else 1) * offered  # the average is brought there
+    copies = (offered + handed_on) * vector
     parts = [
         *training.training_parts(parameters, "fp32", optimizer),
         *training.swarm_parts(parameters, state=shared + own, offered=offered),
         Part("good state", handed_on * vector, "to go back to after a bad step", on_host=True),
         Part("activations", pass_bytes, f"of {rows} sequences, and the gradient in the making"),
         Part("a round's step", step * vector, "the offer, and what the optimizer works with"),
-        Part("a round's copies", (offered + handed_on) * vector, "average, next good state", True),
+        Part("a round's copies", copies, "the average and the next good state", on_host=True),
         Part("averages on their way", offered * vector, "in the averaging process", on_host=True),
         Part("for a newcomer", COPIES * handed_on * vector, "the state it downloads", on_host=True),
     ]
