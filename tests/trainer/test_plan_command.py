@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.trainer.test_planner import SAHAJBERT, recipe_of
+from tests.trainer.test_planner_need import SAHAJBERT, recipe_of
 from trainer.__main__ import main
 from trainer.planner import devices, need
 from trainer.planner.fit import judge, judge_machine
