@@ -61,6 +61,11 @@ class Scaffold(fedavg.FedAvg):
         self.control: list[Tensor] | None = None
         self.booked = 0.0
 
+    def extra(self) -> base.Extra:
+        """Control variates: everybody's, its own and, while a round lasts, the next of its own."""
+        more = super().extra()
+        return base.Extra(more.shared + 1, more.own + 2)
+
     def joined(self) -> None:
         self.control, self.booked = None, 0.0
 
