@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from trainer.__main__ import main
 from trainer.agent import watchdog
+from trainer.commands import main
 from trainer.swarm.averager import RoundAverager
 
 LEAK_BYTES = 64 * 2**20

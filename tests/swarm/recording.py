@@ -19,7 +19,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection
 
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.sources.private import PrivateSource
 from trainer.swarm.averager import RoundAverager
 

@@ -234,7 +234,7 @@ def test_the_doctor_finds_a_folder_that_cannot_be_used(tmp_path):
 
 
 def test_every_command_has_at_most_eight_flags():
-    from trainer.__main__ import _parser
+    from trainer.commands import _parser
 
     (acts,) = [act for act in _parser()._actions if act.choices]
     for parser in acts.choices.values():

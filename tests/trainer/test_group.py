@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.trainer.models import make_recipe
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.engine.group_learner import GroupLearner
 from trainer.engine.job import Job
 from trainer.engine.sharding import WAYS

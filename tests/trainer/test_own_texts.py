@@ -17,7 +17,7 @@ from trainer.launcher.own_texts import FILENAME, remembered, usable
 from trainer.launcher.place import Unusable
 from trainer.recipe import Text
 
-RUN = "import sys\nfrom trainer.__main__ import main\nsys.exit(main(sys.argv[1:]))\n"
+RUN = "import sys\nfrom trainer.commands import main\nsys.exit(main(sys.argv[1:]))\n"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.trainer.test_planner_need import SAHAJBERT, recipe_of
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.planner import devices, need
 from trainer.planner.fit import judge, judge_machine
 from trainer.planner.training import Part
@@ -42,7 +42,7 @@ def test_a_gpu_holds_what_is_not_its_computers():
 def test_sahajberts_albert_fits_a_laptop_and_llama_does_not_fit_a_t4(capsys):
     recipe = recipe_of(sizes=SAHAJBERT, vocabulary=32_000, sequence_length=512, micro_batch=1)
     assert judge(need.need_of(recipe).parts, devices.find("laptop")).fits
-    assert main(["plan", "--model", "llama-7b", "--device", "t4"]) == 1
+    assert main(["plan", "llama-7b", "--device", "t4"]) == 1
     assert "NVIDIA T4: does not fit, because it needs 145 GB" in capsys.readouterr().out
 
 
@@ -54,42 +54,49 @@ def test_a_recipe_is_planned_by_its_file(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "17,053,824 parameters" in out and "averaging buffer" in out and "activations" in out
     assert "NVIDIA A100 40 GB: fits" in out and "341,076,480 tokens" in out
-    assert "t4:2 at 30% of their speed in fp32, 24 hours a day:" in out
+    assert "t4:2 at 30% of their speed in fp32, day and night:" in out
 
 
 def test_lora_fits_where_all_of_it_does_not(capsys):
-    asked = ["plan", "--model", "llama-7b", "--device", "t4"]
-    assert main([*asked, "--lora", "8", "--base", "nf4"]) == 0
+    asked = ["plan", "llama-7b", "--device", "t4"]
+    assert main([*asked, "--lora", "8:nf4"]) == 0
     out = capsys.readouterr().out
     assert "LoRA trains 4,194,304 parameters, 0.06%" in out and "NVIDIA T4: fits" in out
 
 
 def test_zero_on_eight_gpus_splits_what_each_holds(capsys):
-    words = ["--precision", "mixed", "--zero", "3", "--gpus", "8", "--device", "a100"]
-    assert main(["plan", "--parameters", "7e9", *words]) == 0
+    words = ["--precision", "mixed", "--zero", "3:8", "--device", "a100"]
+    assert main(["plan", "7e9", *words]) == 0
     out = capsys.readouterr().out
     assert "NVIDIA A100 40 GB: fits: needs 14 GB" in out
     assert "DeepSpeed's own estimate of a GPU is 15.75 GB" in out
 
 
+def test_without_a_model_it_lists_the_known_devices_and_where_their_figures_are_from(capsys):
+    assert main(["plan"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(devices.DEVICES)
+    assert all(line.endswith("]") for line in lines)
+
+
 def test_8_bits_throughout_are_said_to_be_arithmetic_only(capsys):
-    assert main(["plan", "--parameters", "7e9", "--precision", "int8"]) == 0
+    assert main(["plan", "7e9", "--precision", "int8"]) == 0
     assert "Arithmetic only" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "give a recipe file, or --model, or --parameters"),
-        (["--parameters", "7e9", "--model", "llama-7b"], "only one of them"),
-        (["--parameters", "7e9", "--device", "abacus"], "device 'abacus' is not known"),
-        (["--parameters", "7e9", "--lora", "8"], "give --model"),
-        (["--parameters", "7e9", "--zero", "5"], "ZeRO stage 5 does not exist"),
-        (["--parameters", "-1"], "must be at least 1"),
-        (["--parameters", "7e9", "--volunteers", "t4:x"], "write t4:3 for three of them"),
-        (["--parameters", "7e9", "--volunteers", "apple-m2"], "nobody knows how fast Apple M2"),
-        (["--parameters", "7e9", "--volunteers", "t4", "--utilisation", "3"], "between 0 and 1"),
-        (["--parameters", "7e9", "--round-s", "-3"], "a round of -3 s makes no sense"),
+        (["7e9", "--device", "abacus"], "device 'abacus' is not known"),
+        (["7e9", "--lora", "8"], "LoRA needs a layout"),
+        (["llama-7b", "--lora", "r8"], "write --zero 3:8 for stage 3 on 8 GPUs, and --lora 8"),
+        (["llama-7b", "--lora", "8:int3"], "'int3' is none of"),
+        (["7e9", "--zero", "5:8"], "ZeRO stage 5 does not exist"),
+        (["7e9", "--zero", "3"], "write --zero 3:8"),
+        (["0"], "must be at least 1"),
+        (["7e9", "--volunteers", "t4:x"], "write t4:3 for three of them"),
+        (["7e9", "--volunteers", "apple-m2"], "nobody knows how fast Apple M2"),
+        (["7e9", "--volunteers", "t4", "--utilisation", "3"], "between 0 and 1"),
         (["nowhere.json"], "nowhere.json cannot be read"),
     ],
 )
@@ -108,7 +115,7 @@ def test_a_file_that_is_no_recipe_is_named(tmp_path, capsys):
 
 def test_planning_loads_no_torch():
     check = (
-        "import sys; from trainer.__main__ import main; main(['plan', '--model', 'llama-7b']);"
+        "import sys; from trainer.commands import main; main(['plan', 'llama-7b']);"
         "print([name for name in ('torch', 'hivemind', 'django') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 from types import SimpleNamespace
 
+import pytest
+
 from tests.answering import Answering
 from tests.trainer.models import make_recipe
+from trainer.agent.files import Files
 from trainer.agent.join import Api, persist
 from trainer.agent.preparation import Preparation
 from trainer.agent.seat import Seat
 from trainer.agent.wishes import Wishes
 from trainer.grant import Checkpoint
+from trainer.launcher.place import Unusable
 from trainer.recipe import File, Text, Tokenizer
 
 TEXT = b"potluck"
+FILE = File(sha256=hashlib.sha256(TEXT).hexdigest(), size_bytes=len(TEXT), filename="f.txt")
 
 
 class DamagedSite(Answering):
@@ -25,9 +30,8 @@ class DamagedSite(Answering):
 
 
 def test_a15_a_newcomer_goes_without_a_checkpoint_that_is_damaged_on_the_site(tmp_path):
-    right = File(sha256=hashlib.sha256(TEXT).hexdigest(), size_bytes=len(TEXT), filename="f.txt")
     recipe = make_recipe(
-        tokenizer=Tokenizer(file=right, vocab_size=64), texts=(Text(kind="site", file=right),)
+        tokenizer=Tokenizer(file=FILE, vocab_size=64), texts=(Text(kind="site", file=FILE),)
     )
     newest = Checkpoint(round=7, sha256="7" * 64, size_bytes=14, filename="c.safetensors")
     grant = SimpleNamespace(recipe=recipe, checkpoint=newest, authority="", bootstrap=())
@@ -51,3 +55,13 @@ def test_a15_a_newcomer_goes_without_a_checkpoint_that_is_damaged_on_the_site(tm
     assert waits == []
     assert job.checkpoint is None
     assert job.tokenizer.read_bytes() == TEXT
+
+
+def test_a_disk_that_is_full_is_told_in_words(tmp_path):
+    part = tmp_path / FILE.sha256 / "f.txt.part"
+    part.parent.mkdir()
+    part.symlink_to("/dev/full")
+    site = DamagedSite().start()
+    with pytest.raises(Unusable, match=r"The disk is full: .* Free some space and start again"):
+        Files(site.url, tmp_path).fetch(FILE)
+    site.stop()

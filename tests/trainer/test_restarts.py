@@ -46,7 +46,7 @@ def test_a_stop_during_the_pause_is_heard(tmp_path: Path):
 
 AGAIN = """
 import os, sys, time
-from trainer import __main__ as program
+from trainer import commands as program
 from trainer.agent import restarts
 with open(sys.argv[1]) as kept:
     pause_s = restarts.next_pause_s(os.environ, time.time())

@@ -14,7 +14,7 @@ import pytest
 
 from tests.trainer.rehearsals import ROUND_S, make_plan
 from trainer import catalogue
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.engine.coordinator import resume
 from trainer.recipe import Choice
 from trainer.simulator.clocks import Error

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from trainer.grant import Checkpoint
 from trainer.launcher import web
+from trainer.launcher.place import Unusable, in_words
 from trainer.recipe import File, Recipe, Text
 
 log = logging.getLogger(__name__)
@@ -46,9 +47,15 @@ class Files:
         """A local file whose content has the hash.
 
         Raises web.Unreachable (what came is kept for the next try), web.Refusal, web.Damaged
-        (three times in a row) or OSError (disk).
+        (three times in a row) or Unusable (the disk, in words).
         """
         path = self._folder / file.sha256 / Path(file.filename).name
+        try:
+            return self._fetch(file, path)
+        except OSError as error:
+            raise Unusable(in_words(error, path)) from error
+
+    def _fetch(self, file: File | Checkpoint, path: Path) -> Path:
         if path.exists():
             if web.sha256_of(path) == file.sha256:
                 return path

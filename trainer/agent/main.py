@@ -209,7 +209,9 @@ class Session:
             if self._wishes.shut_out
             else "they are delivered at the next start"
         )
-        self._view.say(f"{spool.num_waiting} reports are kept on disk: {then}.")
+        count = spool.num_waiting
+        kept = "1 report is" if count == 1 else f"{count} reports are"
+        self._view.say(f"{kept} kept on disk: {then}.")
 
 
 def load_engine() -> None:

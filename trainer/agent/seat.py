@@ -130,6 +130,7 @@ def lock(folder: Path) -> IO[str]:
 
 def log_to(path: Path | None, label: str = "") -> None:
     """Everything from INFO on goes to the file, or to the standard error output without one."""
+    logging.raiseExceptions = False  # a full disk is told once, and not with each line again
     handler: logging.Handler = (
         RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
         if path

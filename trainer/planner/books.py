@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from dataclasses import dataclass, replace
 
 from trainer import catalogue
@@ -13,6 +12,8 @@ from trainer.planner.words import count
 from trainer.recipe import Recipe
 
 ROUND_S = 60.0
+TOKENS = 512  # of a sequence
+CODEC = "fp16"  # of averages
 
 
 @dataclass(frozen=True)
@@ -46,52 +47,64 @@ def of_recipe(recipe: Recipe, sequences: int = 0, *, on_gpu: bool = False) -> Bo
     )
 
 
-def of_model(given: Namespace) -> Book:
-    """By the options of `plan`. Raises ValueError when they make no sense together."""
-    shape = shapes.SHAPES.get(given.model or "")
-    parameters = shape.parameters if shape else given.parameters
+@dataclass(frozen=True)
+class Setting:
+    """How a model is trained that no recipe describes. `rank` 0: all of it, not LoRA on `base`."""
+
+    precision: str = "fp32"
+    optimizer: str = "adamw"
+    zero: int = 0
+    gpus: int = 1
+    rank: int = 0
+    base: str = "fp16"
+    sequences: int = 1
+
+
+def of_model(name: str, parameters: float, setting: Setting) -> Book:
+    """Raises ValueError when the setting makes no sense for it."""
+    shape = shapes.SHAPES.get(name)
     trained, remarks = parameters, []
-    if given.lora:
+    if setting.rank:
         if shape is None:
-            raise ValueError("--lora needs the layout of the model: give --model")
-        trained = shapes.lora_parameters(shape, given.lora)
-        parts = training.lora_parts(parameters, trained, given.base)
+            raise ValueError(f"LoRA needs a layout: name one of {', '.join(shapes.SHAPES)}")
+        trained = shapes.lora_parameters(shape, setting.rank)
+        parts = training.lora_parts(parameters, trained, setting.base)
         remarks.append(f"LoRA trains {count(trained)} parameters, {trained / parameters:.2%}.")
     else:
-        split = (given.precision, given.optimizer, given.zero, given.gpus)
+        split = (setting.precision, setting.optimizer, setting.zero, setting.gpus)
         parts = training.training_parts(parameters, *split)
-        if caveat := training.PRECISIONS[given.precision].caveat:
+        if caveat := training.PRECISIONS[setting.precision].caveat:
             remarks.append(caveat)
-        remarks += _deepspeed(parameters, given)
+        remarks += _deepspeed(parameters, setting)
     remarks.append("Temporary buffers and fragments of memory come on top.")
     if shape is None:
-        remarks.append("So do activations, for which the layout must be known (--model).")
+        remarks.append("So do activations, for which the layout must be known.")
     else:
-        parts.append(_activations(shape, given))
+        parts.append(_activations(shape, setting))
     swarm = training.swarm_parts(trained)
-    if given.gpus > 1:  # the first process has them in the computer's memory
+    if setting.gpus > 1:  # the first process has them in the computer's memory
         swarm = [replace(part, on_host=True) for part in swarm]
     return Book(
-        f"{given.model or 'A model'}: {count(parameters)} parameters",
+        f"{name}: {count(parameters)} parameters",
         tuple(part for part in (*parts, *swarm) if part.bytes),
         parameters,
-        0 if given.lora else parameters,
-        traffic.round_bytes(trained, given.codec),
+        0 if setting.rank else parameters,
+        traffic.round_bytes(trained, CODEC),
         remarks=tuple(remarks),
     )
 
 
-def _activations(shape: shapes.Shape, given: Namespace) -> Part:
+def _activations(shape: shapes.Shape, setting: Setting) -> Part:
     """In 16 bits; twice that in fp32."""
-    rows = given.sequences or 1
-    kept = shapes.activation_bytes(shape, rows, given.length, checkpointing=given.checkpointing)
-    factor = 2 if given.precision == "fp32" and not given.lora else 1
-    return Part("activations", factor * kept, f"of {rows} x {given.length} tokens")
+    rows = setting.sequences
+    kept = shapes.activation_bytes(shape, rows, TOKENS)
+    factor = 2 if setting.precision == "fp32" and not setting.rank else 1
+    return Part("activations", factor * kept, f"of {rows} x {TOKENS} tokens")
 
 
-def _deepspeed(parameters: float, given: Namespace) -> list[str]:
-    if given.precision != "mixed" or given.zero < 2:
+def _deepspeed(parameters: float, setting: Setting) -> list[str]:
+    if setting.precision != "mixed" or setting.zero < 2:
         return []
-    each = training.deepspeed_estimate(parameters, given.gpus, given.zero) / 1e9
-    layer = ", and four bytes for each weight of the largest layer" if given.zero == 3 else ""
+    each = training.deepspeed_estimate(parameters, setting.gpus, setting.zero) / 1e9
+    layer = ", and four bytes for each weight of the largest layer" if setting.zero == 3 else ""
     return [f"DeepSpeed's own estimate of a GPU is {each:.2f} GB{layer}: its gradient has 32 bits."]

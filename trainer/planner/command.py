@@ -11,53 +11,54 @@ from pydantic import ValidationError
 
 from trainer.launcher.place import Unusable
 from trainer.planner import compute, devices
-from trainer.planner.books import Book, of_model, of_recipe
+from trainer.planner.books import Book, Setting, of_model, of_recipe
 from trainer.planner.fit import judge
 from trainer.planner.shapes import SHAPES
 from trainer.planner.traffic import day_bytes, transfer_s
 from trainer.planner.training import FROZEN_BYTES, OPTIMIZERS, PRECISIONS, Part, total
 from trainer.planner.words import count, duration, size
-from trainer.recipe import CODEC_BYTES, Recipe
+from trainer.recipe import Recipe
 
 LINK_MBIT_S = 10.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recipe", type=Path, nargs="?", help="JSON file of a recipe; or")
-    model = parser.add_argument_group("instead of a recipe")
-    model.add_argument("--parameters", type=float, help="for example 7e9")
-    model.add_argument("--model", choices=SHAPES, help="a well-known one")
-    model.add_argument("--precision", choices=PRECISIONS, default="fp32", help="default: fp32")
-    model.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw", help="default: adamw")
-    model.add_argument("--zero", type=int, default=0, help="ZeRO stage: 1, 2 or 3")
-    model.add_argument("--gpus", type=int, default=1, help="that share the work by ZeRO")
-    model.add_argument("--lora", type=int, default=0, metavar="RANK", help="adapters of q and v")
-    model.add_argument("--base", choices=FROZEN_BYTES, default="fp16", help="LoRA's frozen weights")
-    model.add_argument("--length", type=int, default=512, help="tokens of a sequence")
-    model.add_argument("--checkpointing", action="store_true", help="of activations")
-    model.add_argument("--codec", choices=CODEC_BYTES, default="fp16", help="of averages")
-    parser.add_argument("--sequences", type=int, default=0, help="at once")
-    parser.add_argument("--device", action="append", default=[], help="does it fit? see --devices")
-    parser.add_argument("--devices", action="store_true", help="list the known ones")
-    parser.add_argument("--round-s", type=float, default=0.0, help="how long a round takes")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        default="",
+        help=f"JSON file of a recipe; or {', '.join(SHAPES)}; or so many parameters, as 7e9. "
+        "Without it: the known devices",
+    )
+    parser.add_argument("--device", action="append", default=[], help="does it fit?")
     parser.add_argument("--volunteers", default="", help="who computes: t4:3,laptop:10")
     parser.add_argument("--utilisation", type=float, default=compute.UTILISATION)
-    parser.add_argument("--hours-a-day", type=float, default=compute.HOURS_A_DAY)
+    parser.add_argument("--sequences", type=int, default=0, help="at once")
+    model = parser.add_argument_group("not for a recipe")
+    model.add_argument("--precision", choices=PRECISIONS, default="fp32", help="default: fp32")
+    model.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw", help="default: adamw")
+    model.add_argument("--zero", default="0:1", metavar="STAGE:GPUS", help="ZeRO, as 3:8")
+    model.add_argument(
+        "--lora",
+        default="",
+        metavar="RANK[:BASE]",
+        help=f"adapters of q and v on frozen weights in {', '.join(FROZEN_BYTES)}, as 8:nf4",
+    )
     parser.set_defaults(act=plan)
 
 
 def plan(given: argparse.Namespace) -> int:
     """0; 1 when a device was asked about that it does not fit. Raises Unusable."""
-    if given.devices:
+    if not given.what:
         print(*_catalogue(), sep="\n")
         return 0
     try:
         asked = [devices.find(key) for key in given.device]
         book = _book(given, on_gpu=any(device.is_gpu for device in asked[:1]))
         answers = [(one.name, judge(_book(given, on_gpu=one.is_gpu).parts, one)) for one in asked]
-        lines = [book.title, *_table(book.parts), *_traffic(book, given), *_work(book, given)]
+        lines = [book.title, *_table(book.parts), _traffic(book), *_work(book, given)]
     except ValidationError as error:
-        raise Unusable(f"{given.recipe} is no recipe: {error}") from error
+        raise Unusable(f"{given.what} is no recipe: {error}") from error
     except ValueError as error:
         raise Unusable(f"This cannot be planned: {error}.") from error
     print(
@@ -67,11 +68,32 @@ def plan(given: argparse.Namespace) -> int:
 
 
 def _book(given: argparse.Namespace, *, on_gpu: bool) -> Book:
-    if bool(given.recipe) + bool(given.model) + bool(given.parameters) != 1:
-        raise ValueError("give a recipe file, or --model, or --parameters, and only one of them")
-    if not given.recipe:
-        return of_model(given)
-    return of_recipe(_recipe(given.recipe), given.sequences, on_gpu=on_gpu)
+    if given.what in SHAPES:
+        return of_model(given.what, SHAPES[given.what].parameters, _setting(given))
+    try:
+        parameters = float(given.what)
+    except ValueError:
+        return of_recipe(_recipe(Path(given.what)), given.sequences, on_gpu=on_gpu)
+    return of_model("A model", parameters, _setting(given))
+
+
+def _setting(given: argparse.Namespace) -> Setting:
+    """Raises ValueError where an option is written wrongly."""
+    rank, _, base = given.lora.partition(":")
+    stage, _, gpus = given.zero.partition(":")
+    if not (stage.isdigit() and gpus.isdigit() and (rank or "0").isdigit()):
+        raise ValueError("write --zero 3:8 for stage 3 on 8 GPUs, and --lora 8 or 8:nf4")
+    if base and base not in FROZEN_BYTES:
+        raise ValueError(f"{base!r} is none of {', '.join(FROZEN_BYTES)}")
+    return Setting(
+        precision=given.precision,
+        optimizer=given.optimizer,
+        zero=int(stage),
+        gpus=int(gpus),
+        rank=int(rank or 0),
+        base=base or "fp16",
+        sequences=given.sequences or 1,
+    )
 
 
 def _recipe(path: Path) -> Recipe:
@@ -90,14 +112,12 @@ def _table(parts: Sequence[Part]) -> Iterable[str]:
     yield f"  {'together':<{width}}  {size(total(parts)):>8}"
 
 
-def _traffic(book: Book, given: argparse.Namespace) -> Iterable[str]:
-    round_s = given.round_s or book.round_s
-    if round_s <= 0:
-        raise ValueError(f"a round of {round_s:g} s makes no sense")
-    yield (
+def _traffic(book: Book) -> str:
+    return (
         f"A round moves at most {size(book.round_bytes)} to and from each device, "
         f"{duration(transfer_s(book.round_bytes, LINK_MBIT_S) / 3600)} at {LINK_MBIT_S:g} Mbit/s; "
-        f"{size(day_bytes(book.round_bytes, round_s))} a day, if a round takes {round_s:g} s."
+        f"{size(day_bytes(book.round_bytes, book.round_s))} a day, if a round takes "
+        f"{book.round_s:g} s."
     )
 
 
@@ -114,11 +134,9 @@ def _work(book: Book, given: argparse.Namespace) -> Iterable[str]:
     if given.volunteers:
         speed = sum(number * _speed(key) for key, number in _volunteers(given.volunteers))
         hours = compute.hours(flops, speed, given.utilisation)
-        if not 0 < given.hours_a_day <= 24:
-            raise ValueError(f"a day has no {given.hours_a_day:g} hours")
         yield (
-            f"{given.volunteers} at {given.utilisation:.0%} of their speed in fp32, "
-            f"{given.hours_a_day:g} hours a day: {duration(hours * 24 / given.hours_a_day)}."
+            f"{given.volunteers} at {given.utilisation:.0%} of their speed in fp32, day and night: "
+            f"{duration(hours)}."
         )
 
 

@@ -1,0 +1,164 @@
+"""`python -m trainer run | doctor | coordinate | simulate | plan`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from trainer.agent import own_texts
+from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
+from trainer.agent.view import PlainView, RichView, View
+from trainer.device import doctor
+from trainer.launcher import machine
+from trainer.launcher.place import Unusable, data_folder
+from trainer.planner import command as planner
+from trainer.simulator.options import add_options
+
+NICE = 10
+
+
+def main(words: list[str] | None = None) -> int:
+    given = _parser().parse_args(words)
+    try:
+        return int(given.act(given))
+    except Unusable as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m trainer", description=__doc__)
+    acts = parser.add_subparsers(required=True)
+    run = acts.add_parser("run", help="take part in a collaboration")
+    run.add_argument(
+        "data",
+        nargs="?",
+        default="",
+        metavar="TEXTS",
+        help="file or folder of your own, for a collaboration that trains on such",
+    )
+    run.add_argument("--site", required=True, help="address of the site")
+    run.add_argument(
+        "--collaboration", default="", help="default: the one this device enrolled for"
+    )
+    run.add_argument("--home", type=Path, default=None, help="data folder")
+    run.add_argument("--plain", action="store_true", help="print lines, for logs")
+    run.add_argument("--yes", action="store_true", help="do not ask about doubtful findings")
+    machine.add_options(run)
+    run.add_argument("--port", type=int, default=0, help="where others may dial this device")
+    run.set_defaults(act=_run)
+    check = acts.add_parser("doctor", help="look at this machine, and say what to do")
+    check.add_argument("--site", default="", help="address of the site")
+    check.add_argument("--home", type=Path, default=None, help="data folder")
+    check.set_defaults(act=_doctor)
+    coordinate = acts.add_parser("coordinate", help="the site's own peer")
+    coordinate.add_argument("--config", type=Path, required=True, help="JSON file, mode 0600")
+    coordinate.set_defaults(act=_coordinate)
+    rehearse = acts.add_parser("simulate", help="rehearse a run with made-up peers")
+    add_options(rehearse)
+    rehearse.set_defaults(act=_simulate)
+    plan = acts.add_parser("plan", help="what training asks of a machine; does it fit?")
+    planner.add_options(plan)
+    return parser
+
+
+def _home(given: argparse.Namespace) -> Path:
+    return given.home.expanduser().absolute() if given.home else data_folder()
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    found = doctor.examine(_home(given), given.site.rstrip("/"))
+    print(*found, sep="\n")
+    return int(any(finding.state is doctor.State.BAD for finding in found))
+
+
+def _run(given: argparse.Namespace) -> int:
+    if not machine.is_started_by_torchrun():
+        return _agent(given)
+    from trainer.engine import torchrun
+
+    _give_way()
+
+    def agent(size: int) -> int:
+        given.processes = given.processes._replace(number=size)
+        return _agent(given)
+
+    return torchrun.take_part(agent)
+
+
+def _agent(given: argparse.Namespace) -> int:
+    site = given.site.rstrip("/")
+    found = doctor.examine(_home(given), site)
+    notable = [finding for finding in found if finding.state is not doctor.State.GOOD]
+    print(*notable, sep="\n", end="\n" if notable else "", flush=True)
+    if any(finding.state is doctor.State.BAD for finding in notable):
+        return 1
+    asks = bool(notable) and not given.yes and sys.stdin.isatty()
+    if asks and input("Go on? [Y/n] ").strip().lower() in ("n", "no"):
+        return 0
+    seat = volunteer_seat(_home(given), site, given.collaboration, given.threads, given.port)
+    seat = replace(seat, num_processes=given.processes.number, split=given.processes.split)
+    log_to(seat.log_file)
+    agreed = own_texts.agree(seat, given.data, asks=not given.yes and sys.stdin.isatty())
+    if agreed is None:
+        print("Nothing was sent; start it again at any time.")
+        return 0
+    seat = agreed
+    title = f"Potluck: {seat.slug} at {site}"
+    plain = given.plain or not sys.stdout.isatty()
+    view: View = (PlainView if plain else RichView)(title, seat.log_file)
+    return _session(seat, view, modest=True)
+
+
+def _coordinate(given: argparse.Namespace) -> int:
+    seat = coordinator_seat(given.config)
+    label = f"[{seat.slug}] "
+    log_to(None, label)
+    doctor.check_open_files()
+    return _session(seat, PlainView("Coordinator", None, label=label), modest=False)
+
+
+def _simulate(given: argparse.Namespace) -> int:
+    from trainer.simulator.command import simulate
+
+    return simulate(given)
+
+
+def _session(seat: Seat, view: View, *, modest: bool) -> int:
+    os.environ.setdefault("OMP_NUM_THREADS", str(seat.num_threads))
+    from trainer.agent.main import START_AGAIN, Session
+
+    if modest:
+        _give_way()
+    view.open()
+    try:
+        code = Session(seat, view).run()
+    finally:
+        view.close()
+    if code == START_AGAIN:
+        _start_again(["--yes"] if modest else [])
+    return code
+
+
+def _give_way() -> None:
+    """Other programs of this machine go first."""
+    with suppress(OSError):
+        os.nice(max(0, NICE - os.nice(0)))
+
+
+def _start_again(words: list[str]) -> None:
+    """This process becomes a new agent, so that all its memory goes back to the system.
+
+    It takes no open file along: torch keeps shared memory as long as a socket of its is open.
+    """
+    old = sys.orig_argv[1:]
+    words = [*old, *(word for word in words if word not in old)]
+    for path in Path("/dev/fd").iterdir():
+        if int(path.name) > sys.stderr.fileno():
+            with suppress(OSError):  # the one that listed them
+                os.set_inheritable(int(path.name), False)
+    os.execv(sys.executable, [sys.executable, *words])  # noqa: S606
