@@ -21,9 +21,9 @@ run_beside() {
     beside+=($!)
 }
 run_beside "real swarms" \
-    python -m pytest -q -m "swarm and ($chosen)" --ignore-glob '*/test_site_*.py'
+    python -m pytest -q --durations=8 -m "swarm and ($chosen)" --ignore-glob '*/test_site_*.py'
 run_beside "a real site with real agents" \
-    python -m pytest -q -m "swarm and ($chosen)" tests/swarm/test_site_*.py
+    python -m pytest -q --durations=8 -m "swarm and ($chosen)" tests/swarm/test_site_*.py
 set +m
 trap 'for group in "${beside[@]}"; do kill -TERM -- "-$group" 2>/dev/null; done; rm -rf "$said"' EXIT
 trap 'exit 130' INT TERM

@@ -93,7 +93,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 @contextlib.contextmanager
 def serving(folder: Path):
     server = Server(("127.0.0.1", 0), functools.partial(RangeHandler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:

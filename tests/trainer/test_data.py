@@ -194,7 +194,7 @@ def serve() -> Iterator:
             ("127.0.0.1", 0), partial(Handler, content, ranged, breaks or [])
         )
         servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         return f"http://127.0.0.1:{server.server_port}/text"
 
     yield start
