@@ -168,7 +168,7 @@ def test_who_is_shut_out_is_told_why_and_nothing_else(site, make, tmp_path, caus
     )
     session._wishes = wishes
     session._leave(spool, link, cause, "made-up samples")
-    assert "1 reports are kept on disk: the site takes none" in said.getvalue()
+    assert "1 report is kept on disk: the site takes none" in said.getvalue()
     assert "next start" not in said.getvalue()
 
 

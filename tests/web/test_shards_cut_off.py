@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -38,23 +39,26 @@ class SetClock(clock.DeviceClock):
 
 
 class WatchedApi(Api):
-    """Notes when an answer came, and may be cut off from the site."""
+    """Notes when an answer came, and may be cut off from the site, between two calls."""
 
     answered_at = 0.0
 
     def __init__(self, site, token) -> None:
         super().__init__(site, token)
         self._way, self.is_cut_off = self.site, False
+        self._calling = threading.Lock()
 
     def cut_off(self, is_cut_off=True) -> None:
-        self.is_cut_off = is_cut_off
-        self.site = f"http://127.0.0.1:{free_port()}" if is_cut_off else self._way
+        with self._calling:
+            self.is_cut_off = is_cut_off
+            self.site = f"http://127.0.0.1:{free_port()}" if is_cut_off else self._way
 
     def shard(self, *asked):
-        asked_at = clock.now()
-        answer = super().shard(*asked)
-        self.answered_at = asked_at
-        return answer
+        with self._calling:
+            asked_at = clock.now()
+            answer = super().shard(*asked)
+            self.answered_at = asked_at
+            return answer
 
 
 class Reading(Volunteer):
