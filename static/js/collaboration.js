@@ -43,19 +43,25 @@ class Page {
     this.loadHistory();
   }
 
+  /** Again when it is asked for meanwhile: what is on its way may be older than what was missed. */
   async loadHistory() {
+    this.outdated = true;
     if (this.loading) return;
     this.loading = true;
-    try {
-      const [train, heldOut] = await Promise.all(["loss", "held_out"].map((metric) =>
-        fetch(`${this.api}/history?metric=${metric}&max_points=1000`).then((answer) => answer.json())));
-      this.chart.fill(train.points, heldOut.points);
-      this.drawEmptyChart();
-    } catch {
-      // The curve stays as it is; the next snapshot asks again.
-    } finally {
-      this.loading = false;
+    while (this.outdated) {
+      this.outdated = false;
+      await this.fetchHistory().catch(() => null); // the curve stays; the next snapshot asks again
     }
+    this.loading = false;
+  }
+
+  async fetchHistory() {
+    const [train, heldOut] = await Promise.all(["loss", "held_out"].map((metric) =>
+      fetch(`${this.api}/history?metric=${metric}&max_points=1000`).then((answer) => answer.json())));
+    this.chart.fill(train.points, heldOut.points);
+    const last = train.points.at(-1)?.[0] ?? -1;
+    this.chart.add(this.rounds.filter(({ round }) => round > last)); // came while this was on its way
+    this.drawEmptyChart();
   }
 
   take({ kind, new_rounds: rounds = [], new_events: events = [], ...rest }) {

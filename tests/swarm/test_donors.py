@@ -73,6 +73,7 @@ def test_a_newcomer_leaves_a_throttled_donor_for_a_fast_one(group, monkeypatch):
     assert fetch(group, 0) == 1.0  # the one that was left has a place free, and is better than none
 
 
+@pytest.mark.soak  # its rule is proven in tests/trainer/test_donors.py
 def test_two_newcomers_and_two_donors_are_a_pair_each(group, monkeypatch):
     """Both call the same donor first, and the second would have to wait for ever there."""
     monkeypatch.setattr(download, "SECOND_THOUGHTS_S", 1e6)

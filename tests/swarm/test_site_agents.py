@@ -27,6 +27,7 @@ def test_the_demo_volunteer_trains_and_is_credited(site):
     assert "Wikipedia" in site.rows("select text_credit from collaborations_collaboration")[0][0]
 
 
+@pytest.mark.soak  # its parts are proven in tests/trainer/test_watchdog.py
 def test_a_peer_whose_averaging_leaks_starts_again_by_itself_and_goes_on(site):
     agent = site.leaking_agent("lea")
     wait_for("credit of a second session", lambda: site.has_credit_again("lea"))
