@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
-import threading
 import time
 from pathlib import Path
 
+from tests.answering import Answering
 from tests.trainer.models import make_recipe
 from trainer.agent.seat import Seat
 from trainer.launcher.place import make_folder, site_folder, store_device
@@ -33,49 +32,23 @@ def private_recipe(tokenizer: Path) -> Recipe:
     )
 
 
-class RecipeSite:
+class RecipeSite(Answering):
     def __init__(self, folder: Path) -> None:
         self.recipe = private_recipe(folder / "tokenizer.json")
         self.tokenizer = folder / "tokenizer.json"
         self.asked: list[str] = []
 
-    def start(self) -> RecipeSite:
-        site = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                site.asked.append(self.path)
-                if self.path == f"{PLACE}/recipe":
-                    self.answer(200, site.recipe.model_dump_json().encode())
-                elif self.path == "/api/v1/clock":
-                    self.answer(200, json.dumps({"now": time.time()}).encode())
-                elif self.path.startswith("/artifacts/"):
-                    self.answer(200, site.tokenizer.read_bytes())
-                else:
-                    self.answer(404, b"{}")
-
-            def do_POST(self):
-                site.asked.append(self.path)
-                self.rfile.read(int(self.headers["Content-Length"]))
-                self.answer(409, json.dumps({"error": "Tiny has finished."}).encode())
-
-            def answer(self, status, data):
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *args):
-                """Silent."""
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def stop(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        self.asked.append(path)
+        if method == "POST":
+            return 409, json.dumps({"error": "Tiny has finished."}).encode()
+        if path == f"{PLACE}/recipe":
+            return 200, self.recipe.model_dump_json().encode()
+        if path == "/api/v1/clock":
+            return 200, json.dumps({"now": time.time()}).encode()
+        if path.startswith("/artifacts/"):
+            return 200, self.tokenizer.read_bytes()
+        return 404, b"{}"
 
     @property
     def joins(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
@@ -16,10 +15,9 @@ def site(launcher_site):
 
 
 @pytest.fixture
-def quick(volunteer, tmp_path):
+def quick(volunteer):
     """A volunteer whose environment is there, enrolled with CODE, with an unsent report."""
-    volunteer.env |= {"POTLUCK_ENV": sys.prefix, "PYTHONPATH": str(tmp_path)}
-    (tmp_path / "tiny.py").write_text("")
+    volunteer.use_this_python()
     assert volunteer.start("--yes")[0] == 0
     (device,) = volunteer.device_files()
     spool = device.parent / "demo" / "spool" / "old.jsonl"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
@@ -24,10 +23,9 @@ def site(launcher_site):
 
 
 @pytest.fixture
-def volunteer(volunteer, tmp_path):
+def volunteer(volunteer):
     """With an environment that is there."""
-    volunteer.env |= {"POTLUCK_ENV": sys.prefix, "PYTHONPATH": str(tmp_path)}
-    (tmp_path / "tiny.py").write_text("")
+    volunteer.use_this_python()
     volunteer.download(CODE, own_texts=True)
     return volunteer
 

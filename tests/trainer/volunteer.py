@@ -37,6 +37,11 @@ class Volunteer:
         config = {"site": self.site.url, "code": code, "collaboration": "demo"}
         self.launcher.write_bytes(personal_pyz(config | more))
 
+    def use_this_python(self) -> None:
+        """Its environment is there, and a `tiny` that does nothing takes part."""
+        self.env |= {"POTLUCK_ENV": sys.prefix, "PYTHONPATH": str(self.folder)}
+        (self.folder / "tiny.py").write_text("")
+
     def popen(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, str(self.launcher), *words],

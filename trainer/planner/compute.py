@@ -8,7 +8,6 @@ from collections.abc import Mapping
 # al. 2020, by which GPT-3 saw 300 B tokens with 175 B parameters.
 TOKENS_PER_PARAMETER: Mapping[str, float] = {"chinchilla": 20.0, "kaplan": 300 / 175}
 UTILISATION = 0.3  # of a device's peak, in training; measure it where that can be
-HOURS_A_DAY = 24.0
 
 
 def tokens_for(parameters: float, rule: str = "chinchilla") -> float:

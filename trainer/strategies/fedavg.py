@@ -53,6 +53,16 @@ class Params(base.Params):
         return self
 
 
+ONLY_SGD = "Of a device's own steps. Only sgd; it wants a higher learning rate."
+
+
+def only_sgd(name: str, why: str) -> str:
+    """The local optimizer, where the mathematics allows no other. Raises ValueError, with `why`."""
+    if name != "sgd":
+        raise ValueError(f"{why}: choose sgd as local_optimizer, with a higher learning rate")
+    return name
+
+
 class FedAvg(base.Strategy):
     label = "FedAvg (local training)"
     summary = "Peers train by themselves and average the results; little traffic, simple to follow."

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
-from trainer.strategies import base, fedprox
+from trainer.strategies import base, fedavg, fedprox
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 class Params(fedprox.Params):
-    local_optimizer: Literal["adamw", "sgd"] = Field(
-        "sgd", description="Of a device's own steps. Only sgd; it wants a higher learning rate."
-    )
+    local_optimizer: Literal["adamw", "sgd"] = Field("sgd", description=fedavg.ONLY_SGD)
     mu: float = Field(
         0.0,
         ge=0,
@@ -33,13 +31,11 @@ class Params(fedprox.Params):
     @field_validator("local_optimizer")
     @classmethod
     def has_a_known_path(cls, name: str) -> str:
-        if name != "sgd":
-            raise ValueError(
-                f"FedNova needs to know how much of each gradient is in a device's change, and "
-                f"{name} divides every gradient by what came before it: choose sgd as "
-                "local_optimizer, with a higher learning rate"
-            )
-        return name
+        why = (
+            f"FedNova needs to know how much of each gradient is in a device's change, and {name} "
+            "divides every gradient by what came before it"
+        )
+        return fedavg.only_sgd(name, why)
 
 
 class FedNova(fedprox.FedProx):

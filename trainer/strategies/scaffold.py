@@ -31,20 +31,16 @@ RENEWED_ROUNDS = 25  # rounding on the wire adds up; new books begin without it
 
 
 class Params(fedavg.Params):
-    local_optimizer: Literal["adamw", "sgd"] = Field(
-        "sgd", description="Of a device's own steps. Only sgd; it wants a higher learning rate."
-    )
+    local_optimizer: Literal["adamw", "sgd"] = Field("sgd", description=fedavg.ONLY_SGD)
 
     @field_validator("local_optimizer")
     @classmethod
     def follows_the_corrected_gradient(cls, name: str) -> str:
-        if name != "sgd":
-            raise ValueError(
-                f"SCAFFOLD's corrections cancel out over all devices only where a step is in "
-                f"proportion to its gradient, and {name}'s is not: choose sgd as local_optimizer, "
-                "with a higher learning rate"
-            )
-        return name
+        why = (
+            "SCAFFOLD's corrections cancel out over all devices only where a step is in proportion "
+            f"to its gradient, and {name}'s is not"
+        )
+        return fedavg.only_sgd(name, why)
 
 
 class Scaffold(fedavg.FedAvg):
