@@ -19,6 +19,7 @@ from trainer.planner import command as planner
 from trainer.simulator.options import add_options
 
 NICE = 10
+OWN_SESSION = Path("/proc/self/autogroup")
 
 
 def main(words: list[str] | None = None) -> int:
@@ -145,9 +146,16 @@ def _session(seat: Seat, view: View, *, modest: bool) -> int:
 
 
 def _give_way() -> None:
-    """Other programs of this machine go first."""
+    """Other programs of this machine go first.
+
+    Linux can share its cores out between terminals' sessions before niceness counts; then a
+    session that is the agent's own needs it, too. Somebody's terminal is left as it is.
+    """
     with suppress(OSError):
         os.nice(max(0, NICE - os.nice(0)))
+    if os.getsid(0) == os.getpid() and OWN_SESSION.exists():
+        with suppress(OSError):
+            OWN_SESSION.write_text(str(NICE))
 
 
 def _start_again(words: list[str]) -> None:

@@ -22,3 +22,16 @@ def test_ctrl_c_while_the_program_loads_stops_it_without_a_traceback(tmp_path):
     said = process.stderr.read()
     assert process.wait(60) == 130
     assert "Stopped before it took part." in said and "Traceback" not in said
+
+
+def test_an_agent_lets_others_go_first_and_leaves_somebodys_terminal_alone():
+    program = "import os; from trainer import commands; commands._give_way(); print(os.nice(0))"
+    program += "; group = commands.OWN_SESSION; print(group.exists() and group.read_text())"
+    words = [sys.executable, "-c", program]
+    here = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    alone = subprocess.run(
+        words, cwd=ROOT, check=True, capture_output=True, text=True, start_new_session=True
+    ).stdout
+    assert here.splitlines()[0] == alone.splitlines()[0] == "10"
+    if (group := alone.splitlines()[1]) != "False":
+        assert group.endswith("nice 10") and here.splitlines()[1].endswith("nice 0")
