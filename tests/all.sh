@@ -17,21 +17,29 @@ set -m # groups of their own for what runs beside, to be ended whole
 said=$(mktemp -d)
 beside=()
 run_beside() {
-    (renice -n 5 "$BASHPID" >/dev/null && step "$@" && exit $failed) >"$said/${#beside[@]}" 2>&1 &
+    ("$1" && exit $failed) >"$said/${#beside[@]}" 2>&1 &
     beside+=($!)
 }
-run_beside "real swarms" \
-    python -m pytest -q --durations=8 -m "swarm and ($chosen)" --ignore-glob '*/test_site_*.py'
-run_beside "a real site with real agents" \
-    python -m pytest -q --durations=8 -m "swarm and ($chosen)" tests/swarm/test_site_*.py
+swarms() {
+    renice -n 5 "$BASHPID" >/dev/null
+    step "real swarms" \
+        python -m pytest -q --durations=8 -m "swarm and ($chosen)" --ignore-glob '*/test_site_*.py'
+}
+sites() {
+    step "a real site with real agents" \
+        python -m pytest -q --durations=8 -m "swarm and ($chosen)" tests/swarm/test_site_*.py
+    step "the site again, PostgreSQL" python -m tests.postgres \
+        python -m pytest -q -m "not browser and not swarm and ($chosen)" tests/web tests/live
+    step "in the browser" python -m pytest -q -m "browser and ($chosen)"
+}
+run_beside swarms
+run_beside sites
 set +m
 trap 'for group in "${beside[@]}"; do kill -TERM -- "-$group" 2>/dev/null; done; rm -rf "$said"' EXIT
 trap 'exit 130' INT TERM
 step "style, types, borders" make -s lint
-step "site, agent and launcher, SQLite" python -m pytest -q -m "not browser and not swarm and ($chosen)"
-step "the site again, PostgreSQL" \
-    python -m tests.postgres python -m pytest -q -m "not browser and not swarm and ($chosen)" tests/web tests/live
-step "in the browser" python -m pytest -q -m "browser and ($chosen)"
+step "site, agent and launcher, SQLite" \
+    python -m pytest -q --durations=8 -m "not browser and not swarm and ($chosen)"
 for number in "${!beside[@]}"; do
     wait "${beside[$number]}" || failed=1
     cat "$said/$number"
