@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from trainer.agent import own_texts
+from trainer.agent.placement import wait_for_place
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
-from trainer.launcher import machine
+from trainer.launcher import machine, web
 from trainer.launcher.place import Unusable, data_folder
 from trainer.planner import command as planner
 from trainer.simulator.options import add_options
@@ -26,7 +27,7 @@ def main(words: list[str] | None = None) -> int:
     given = _parser().parse_args(words)
     try:
         return int(given.act(given))
-    except Unusable as error:
+    except (Unusable, web.Refusal) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -44,7 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--site", required=True, help="address of the site")
     run.add_argument(
-        "--collaboration", default="", help="default: the one this device enrolled for"
+        "--collaboration",
+        default=None,
+        help='default: the one this device enrolled for; "": the site gives it one',
     )
     run.add_argument("--home", type=Path, default=None, help="data folder")
     run.add_argument("--plain", action="store_true", help="print lines, for logs")
@@ -101,7 +104,14 @@ def _agent(given: argparse.Namespace) -> int:
     asks = bool(notable) and not given.yes and sys.stdin.isatty()
     if asks and input("Go on? [Y/n] ").strip().lower() in ("n", "no"):
         return 0
-    seat = volunteer_seat(_home(given), site, given.collaboration, given.threads, given.port)
+    seat = volunteer_seat(
+        _home(given),
+        site,
+        given.collaboration,
+        place=wait_for_place,
+        threads=given.threads,
+        port=given.port,
+    )
     seat = replace(seat, num_processes=given.processes.number, split=given.processes.split)
     log_to(seat.log_file)
     agreed = own_texts.agree(seat, given.data, asks=not given.yes and sys.stdin.isatty())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from trainer.passport import Passport
@@ -22,7 +24,24 @@ class Enrolled(Message):
     token: str
     device: str = Field(max_length=64)
     name: Line
-    collaboration: Slug
+    collaboration: Slug | Literal[""] = Field(description="Empty: the site gives it one.")
+
+
+class PlacementRequest(Message):
+    """POST /api/v1/device/placement: what the device is now."""
+
+    machine: Machine = Machine()
+
+
+class Placed(Message):
+    """Which collaboration the site gives the device, and why.
+
+    `collaboration` is empty when there is none for it now.
+    """
+
+    collaboration: Slug | Literal[""]
+    title: Line
+    reason: Line
 
 
 class SecondStart(Message):

@@ -63,7 +63,7 @@ class Arrival {
   tell() {
     const { state, device, name } = this.launcher;
     if (state === "waiting") return;
-    const seen = this.devices.find((one) => one.collaboration === this.collaboration && one.device === device);
+    const seen = this.devices.find((one) => (!this.collaboration || one.collaboration === this.collaboration) && one.device === device);
     if (!seen && device && device === this.seen) return; // its last word stands
     this.seen = seen?.device;
     const words = seen && state === "enrolled" ? [] : [say(`launcher_${state}`, { device: name })];

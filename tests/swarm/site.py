@@ -108,7 +108,12 @@ class Site:
 
         It runs in this environment, or `installs` one of its own.
         """
-        code, home = self._make_code(name)
+        return self.agent_of(self._make_code(name)[0], name, installs=installs)
+
+    def agent_of(self, code: str, name: str, *, installs: bool = False) -> subprocess.Popen[bytes]:
+        """The same with a code that is made already."""
+        home = self.folder / name
+        home.mkdir(exist_ok=True)
         urllib.request.urlretrieve(f"{self.url}/launcher/{code}/potluck.pyz", home / "potluck.pyz")
         return self.launch(name, installs=installs)
 

@@ -171,14 +171,14 @@ def test_a_second_agent_of_the_same_device_is_told_so(tmp_path):
 
 def test_a_device_without_a_token_is_told_where_to_get_one(tmp_path):
     with pytest.raises(Unusable, match="not enrolled"):
-        volunteer_seat(tmp_path, "http://site.test", "demo", None)
+        volunteer_seat(tmp_path, "http://site.test", "demo", place=pytest.fail)
 
 
 def test_the_token_file_is_readable_by_its_owner_only(tmp_path):
     store_device(tmp_path, "http://site.test", {"token": "t" * 40, "collaboration": "demo"})
     (file,) = tmp_path.rglob("device.json")
     assert file.stat().st_mode & 0o777 == 0o600
-    assert volunteer_seat(tmp_path, "http://site.test", "", 2).slug == "demo"
+    assert volunteer_seat(tmp_path, "http://site.test", None, place=pytest.fail).slug == "demo"
 
 
 def test_a_coordinators_configuration_is_checked_without_repeating_its_token(tmp_path):

@@ -23,10 +23,13 @@ from trainer.grant import (
     Heard,
     JoinGrant,
     JoinRequest,
+    Placed,
+    PlacementRequest,
     ShardAnswer,
     ShardRequest,
 )
 from trainer.launcher import web
+from trainer.launcher.machine import facts
 from trainer.passport import Passport, RevocationList
 from trainer.recipe import Recipe
 from trainer.wire import WIRE_VERSION, LeaveCause, Machine, Wish
@@ -78,6 +81,9 @@ class Api:
 
     def enrol(self, code: str, machine: Machine) -> Enrolled:
         return self._call("device/enrol", Enrolled, EnrolRequest(code=code, machine=machine))
+
+    def placement(self) -> Placed:
+        return self._call("device/placement", Placed, PlacementRequest(machine=Machine(**facts())))
 
     def join(self, slug: str, peer_key: str) -> JoinGrant:
         return self._call(f"device/collaborations/{slug}/join", JoinGrant, _request(peer_key))

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from http import HTTPStatus
 from importlib import import_module
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
 from trainer.agent.outbox import Outbox
 from trainer.agent.own_texts import check_named
+from trainer.agent.placement import Mover
 from trainer.agent.preparation import Preparation
 from trainer.agent.reach import seated
 from trainer.agent.seat import Seat, lock
@@ -72,12 +74,18 @@ class Session:
         except Stopped:
             pass
         except web.Refusal as refusal:
-            self._wishes.stop(str(refusal), LeaveCause.FAILED)
+            if self._seat.is_placed and refusal.status == HTTPStatus.CONFLICT:
+                self._begin_anew(str(refusal))  # it ended before the device was there
+            else:
+                self._wishes.stop(str(refusal), LeaveCause.FAILED)
         except Exception as error:
             log.exception("the agent failed")
             self._wishes.stop(f"The agent failed: {error}", LeaveCause.FAILED)
         begins_anew = self._is_to_begin_anew()
         held.close()
+        if self._seat.is_placed and self._wishes.is_over:
+            self._view.say("The site is asked for another collaboration.")
+            return START_AGAIN
         if begins_anew:
             return START_AGAIN
         return 0 if self._wishes.current().cause in (None, *GOOD_ENDS) else 1
@@ -114,6 +122,7 @@ class Session:
         watchdog = Watchdog(
             self._wishes, rounds=lambda: outbox.num_rounds, is_linked=lambda: not self._view.link
         )
+        mover = Mover(self._api, self._seat.slug, self._wishes)
         cause, reason = LeaveCause.FAILED, "the agent failed before it trained"
         try:
             preparation = Preparation(self._seat, self._wishes, outbox, self._persist)
@@ -128,6 +137,8 @@ class Session:
             from trainer.engine.peer import take_part  # waits for load_engine
 
             watchdog.start()
+            if self._seat.is_placed:
+                mover.start()
             job = replace(job, shards=shards, tell_own=self._view.show_own)
             cause = take_part(job, outbox, self._wishes)
             reason = self._wishes.current().reason
@@ -145,6 +156,7 @@ class Session:
         finally:
             passport.stop()
             watchdog.stop()
+            mover.stop()
             shards.leave()
             self._leave(spool, link, cause, reason)
         if cause not in GOOD_ENDS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -25,7 +26,8 @@ class Seat:
 
     `port` is where a volunteer wants to be dialled, 0: anywhere. `split` is what `num_processes`
     processes split. `own_texts`: a volunteer's file or folder, where the recipe trains on such;
-    `shares_own`: the site may hear the loss on what of it is held out.
+    `shares_own`: the site may hear the loss on what of it is held out. `is_placed`: the site chose
+    the collaboration.
     """
 
     site: str
@@ -44,6 +46,7 @@ class Seat:
     port: int = 0
     own_texts: Path | None = None
     shares_own: bool = False
+    is_placed: bool = False
 
 
 class CoordinatorConfig(Message):
@@ -59,8 +62,20 @@ class CoordinatorConfig(Message):
     num_threads: int = Field(1, ge=1)
 
 
-def volunteer_seat(home: Path, site: str, slug: str, threads: int | None, port: int = 0) -> Seat:
-    """Raises Unusable when the folder cannot be used or the device has no token for this site."""
+def volunteer_seat(
+    home: Path,
+    site: str,
+    slug: str | None,
+    *,
+    place: Callable[[str, str], str],
+    threads: int | None = None,
+    port: int = 0,
+) -> Seat:
+    """Its collaboration is the one named, else the one it enrolled for; where that is "", `place`
+    names one for (site, token).
+
+    Raises Unusable when the folder cannot be used or the device has no token for this site.
+    """
     home = make_folder(home)
     device = stored_device(home, site)
     if device is None:
@@ -68,9 +83,8 @@ def volunteer_seat(home: Path, site: str, slug: str, threads: int | None, port: 
             f"This device is not enrolled at {site} (no token in {site_folder(home, site)}). "
             "Download a launcher on the site's Join page and start it."
         )
-    slug = slug or str(device.get("collaboration") or "")
-    if not slug:
-        raise Unusable("No collaboration is named. Say which one with --collaboration.")
+    named = str(device.get("collaboration") or "") if slug is None else slug
+    slug = named or place(site, device["token"])
     return Seat(
         site=site,
         token=device["token"],
@@ -80,6 +94,7 @@ def volunteer_seat(home: Path, site: str, slug: str, threads: int | None, port: 
         num_threads=threads or threads_by_default(),
         log_file=make_folder(home / "logs") / f"{slug}.log",
         port=port,
+        is_placed=not named,
     )
 
 

@@ -69,6 +69,16 @@ class Wishes:
     def is_paused_here(self) -> bool:
         return self._own is Wish.PAUSE
 
+    @property
+    def is_paused_by_site(self) -> bool:
+        """And by nobody else: its owner's pause goes with it wherever it is."""
+        return self._site.wish is Wish.PAUSE and self._own is Wish.RUN
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the site said that the collaboration has come to its end."""
+        return self._site.cause in (LeaveCause.FINISHED, LeaveCause.FAILED)
+
     def toggle_pause(self) -> None:
         """The volunteer's key. Not while it stops: a slip would be kept for the next start."""
         if self.current().wish is not Wish.STOP:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
 import psutil
 
-CONTAINER = Path("/sys/fs/cgroup")
+from trainer.launcher.container import memory_limits
 
 
 def used_bytes() -> int:
@@ -43,16 +42,10 @@ def _proportional(process: psutil.Process) -> int:
     return int(getattr(info, "pss", 0) or info.rss)
 
 
-def available_bytes(container: Path = CONTAINER) -> int:
-    """What can be had without swapping, by the machine and by the container's limit."""
+def available_bytes() -> int:
+    """What can be had without swapping, by the machine and by its container's limits."""
     free = int(psutil.virtual_memory().available)
-    try:
-        limit = int((container / "memory.max").read_text())
-        used = int((container / "memory.current").read_text())
-        counts = dict(line.split() for line in (container / "memory.stat").read_text().splitlines())
-    except (OSError, ValueError):  # no container, or one without a limit
-        return free
-    return min(free, max(0, limit - used + int(counts.get("inactive_file", 0))))
+    return min([free, *(limit.left_bytes for limit in memory_limits())])
 
 
 def ran_out(error: BaseException) -> bool:

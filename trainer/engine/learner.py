@@ -15,6 +15,7 @@ from trainer.device import memory
 from trainer.engine import checkpoint
 from trainer.engine.model import build, place, trainable
 from trainer.engine.optimizers import make_optimizer, set_steps
+from trainer.engine.recompute import recompute
 from trainer.engine.schedule import learning_rate
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
@@ -41,6 +42,7 @@ class Learner:
         self.params = [param for _, param in named]
         self.anchor = [param.detach().clone() for param in self.params]
         self.optimizer = self._make_optimizer()
+        self.recomputes = False
         self.held_bytes = 0  # memory of this process while the newest micro-batch was at its height
         self.context = self.begin()
 
@@ -107,6 +109,12 @@ class Learner:
                 return None
             loss.backward()
         return value
+
+    def recompute(self) -> None:
+        """From now on, where memory is short; see `engine.recompute`."""
+        if not self.recomputes:
+            recompute(self.family.layers(self.model))
+            self.recomputes = True
 
     @property
     def full(self) -> bool:

@@ -194,6 +194,8 @@ class RoundLoop:
                 raise
             log.warning("Memory ran out: %s", error)
             self.release(self._sizer.ran_out())
+            if self._sizer.recomputes:
+                self.learner.recompute()
             return
         if loss is None:
             self.release("the loss or gradient of a micro-batch was not finite")

@@ -1,5 +1,7 @@
 """How many sequences a device handles at once: as many as take about a second and fit in memory.
 
+Where not even one fits, what a pass would keep is computed again (`engine.recompute`).
+
 Found while training: a size that takes at most half a second is doubled, one that takes more than
 two seconds three times in a row is halved, so a size that was right stays. No sample is wasted,
 and where samples only add up (DeDLOC) the size changes nothing that is learned.
@@ -42,8 +44,14 @@ class Sizer:
         device: str,
         path: Path | None = None,
         room: Callable[[], int] = memory.available_bytes,
+        *,
+        pass_bytes: int = 0,
+        may_recompute: bool = True,
     ) -> None:
+        """`pass_bytes`: what a pass is thought to keep; more than there is room for is not tried."""
         self._recipe, self._path, self._room = recipe, path, room
+        self._may_recompute = may_recompute
+        self.recomputes = may_recompute and pass_bytes > room()
         self._key = {"recipe": recipe.sha256(), "device": device}
         allowed = max(1, min(MOST, recipe.round.target_samples // PER_TARGET))
         self._most = recipe.micro_batch or allowed
@@ -76,6 +84,13 @@ class Sizer:
     def ran_out(self) -> str:
         """Memory ran out: says what it does about it. Raises DoesNotFit when it can do nothing."""
         failed = self.rows
+        if failed == 1 and self._may_recompute and not self.recomputes:
+            self.recomputes = True
+            self._keep()
+            return (
+                "not even one sequence at once fitted in memory; now it keeps less of each pass "
+                "and computes it again, which takes longer"
+            )
         if failed == 1:
             raise DoesNotFit(
                 f"not even one sequence of {self._recipe.sequence_length} tokens fits in this "
@@ -101,9 +116,13 @@ class Sizer:
             return
         log.info("%d sequences at once instead of %d", rows, self.rows)
         self.rows, self._slow = rows, 0
+        self._keep()
+
+    def _keep(self) -> None:
         if self._path is not None:
             with suppress(OSError):  # it is found again at the next start
-                found = {**self._key, "rows": rows, "most": self._most}
+                found = {**self._key, "rows": self.rows, "most": self._most}
+                found["recomputes"] = self.recomputes
                 self._path.write_text(json.dumps(found), encoding="utf-8")
 
     def _load(self) -> None:
@@ -116,3 +135,4 @@ class Sizer:
             return
         if self._key.items() <= kept.items() and 1 <= rows <= most <= self._most:
             self.rows, self._most = rows, most
+            self.recomputes |= self._may_recompute and kept.get("recomputes") is True

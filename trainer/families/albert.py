@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
@@ -76,6 +77,9 @@ class Albert(base.Family):
             pad_token_id=pad_id,
         )
         return AlbertForMaskedLM(config)
+
+    def layers(self, model: Any) -> Iterable[Module]:
+        return model.albert.encoder.albert_layer_groups  # type: ignore[no-any-return]
 
     def loss_sum(self, model: Any, batch: base.Batch) -> Tensor:
         """Only masked places go through the head: it costs as much as the layers at small sizes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -76,6 +76,12 @@ class Family:
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
         """A fresh model. Raises ValueError when `sequence_length` is more than it can hold."""
         raise NotImplementedError
+
+    def layers(self, model: Module) -> Iterable[Module]:
+        """The parts one after the other that hold most of what a pass keeps for its gradient."""
+        from transformers.modeling_layers import GradientCheckpointingLayer
+
+        return [part for part in model.modules() if isinstance(part, GradientCheckpointingLayer)]
 
     def loss_sum(self, model: Module, batch: Batch) -> Tensor:
         """Sum of the losses of the batch's target tokens, a scalar that can be differentiated."""

@@ -10,6 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trainer.launcher.container import memory_limits
+
 
 def num_cores() -> int:
     """Cores this process may use, which in a container can be fewer than the machine has."""
@@ -85,11 +87,7 @@ def memory_bytes() -> int:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
         return 0
-    try:
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-    except (OSError, ValueError):
-        return physical
-    return min(physical, limit)
+    return min([physical, *(limit.bytes for limit in memory_limits())])
 
 
 def gpu_name() -> str:

@@ -27,7 +27,7 @@ Potluck trains a language model together with other people's computers.
 
 This will
   do    {install}
-        and train in "{collaboration}" for {site}
+        and train in {what} for {site}
         until you stop it with Ctrl-C
   use   all processor cores but one, at low priority; about 1.5 GB of disk
   send  to the site: what it trained, its loss and speed, and this machine's
@@ -145,7 +145,9 @@ def _texts_named(
 
 
 def _shown(config: dict[str, Any]) -> dict[str, str]:
-    return {key: str(config.get(key, "")) for key in ("site", "collaboration")}
+    slug = config.get("collaboration")
+    what = f'"{slug}"' if slug else "the collaborations that need it"
+    return {"site": str(config.get("site", "")), "what": what}
 
 
 def _replace_by_agent(
@@ -154,7 +156,7 @@ def _replace_by_agent(
     """This process becomes the agent, so that signals reach it directly."""
     site = config["site"].rstrip("/")
     command = [str(python), "-m", "trainer", "run", "--site", site, "--home", str(home)]
-    if config.get("collaboration"):
+    if "collaboration" in config:
         command += ["--collaboration", str(config["collaboration"])]
     command += ["--plain"] if given.plain else []
     command += ["--yes"] if given.yes else []

@@ -16,6 +16,8 @@ from trainer.grant import (
     JoinGrant,
     JoinRequest,
     KnownDevice,
+    Placed,
+    PlacementRequest,
     SecondStart,
     ShardAnswer,
     ShardRequest,
@@ -30,6 +32,7 @@ from webapp.artifacts.selectors import newest_checkpoint
 from webapp.collaborations.grants import admit, join_grant, renew_passport
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.passports import revocation_list
+from webapp.collaborations.placement import place
 from webapp.collaborations.selectors import collaboration_by_slug
 from webapp.core.errors import UserError
 from webapp.devices.dialback import dial_back
@@ -55,7 +58,7 @@ def enrol(request: HttpRequest, body: EnrolRequest) -> Enrolled:
         token=token,
         device=device.pk.hex,
         name=device.name,
-        collaboration=used.collaboration.slug,
+        collaboration=used.collaboration.slug if used.collaboration else "",
     )
 
 
@@ -72,6 +75,23 @@ def again(request: DeviceRequest, body: SecondStart) -> KnownDevice:
     """
     note_second_start(request.auth, code=body.code)
     return KnownDevice(device=request.auth.pk.hex, name=request.auth.name)
+
+
+@router.post(
+    "/placement",
+    auth=DeviceToken(),
+    response={200: Placed} | problems(401, 403),
+    throttle=PerMinute("placement", 30),
+)
+def placement(request: DeviceRequest, body: PlacementRequest) -> Placed:
+    """Which collaboration the site gives a device whose owner did not pick one, and why."""
+    placed = place(request.auth, body.machine, now=timezone.now())
+    where = placed.collaboration
+    return Placed(
+        collaboration=where.slug if where else "",
+        title=where.title if where else "",
+        reason=placed.reason,
+    )
 
 
 @router.get(

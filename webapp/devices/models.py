@@ -19,7 +19,8 @@ def code_expiry():
 class Device(models.Model):
     """One machine. Its token is kept as a hash; `revoked_at` shuts it out for good.
 
-    `passport_expires_at` is when the last of its passports runs out.
+    `passport_expires_at` is when the last of its passports runs out. `placed_in` is where the site put
+    it, because its owner did not pick a collaboration.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -34,6 +35,11 @@ class Device(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     revoked_reason = models.CharField(max_length=300, blank=True)
     passport_expires_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    placed_in = models.ForeignKey(
+        "collaborations.Collaboration", null=True, blank=True, on_delete=models.SET_NULL
+    )
+    placed_at = models.DateTimeField(null=True, blank=True)
+    placed_because = models.CharField(max_length=300, blank=True)
 
     class Meta:
         ordering = ["name", "created_at"]
@@ -59,12 +65,15 @@ class DeletedDevice(models.Model):
 class EnrolmentCode(models.Model):
     """One-time: exchanged for a device token at the launcher's first start.
 
-    `device` without `used_at`: it was started where that device was enrolled already.
+    `device` without `used_at`: it was started where that device was enrolled already. No
+    `collaboration`: the site gives the device one.
     """
 
     code_hash = models.CharField(max_length=64, unique=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    collaboration = models.ForeignKey("collaborations.Collaboration", on_delete=models.CASCADE)
+    collaboration = models.ForeignKey(
+        "collaborations.Collaboration", null=True, blank=True, on_delete=models.CASCADE
+    )
     device_name = models.CharField(max_length=60)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(default=code_expiry, db_index=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from trainer.wire import Role
@@ -82,10 +84,16 @@ def outlawed(*, now: datetime, most: int) -> list[str]:
 
 
 def my_devices(user: User) -> QuerySet[Device]:
-    """With `num_open_sessions`: how many collaborations the device is in right now."""
+    """With `num_open_sessions`: how many collaborations the device is in right now; `is_placed`:
+    whether one of them is where the site put it."""
     is_open = Q(sessions__ended_at__isnull=True)
-    return user.devices.annotate(num_open_sessions=Count("sessions", filter=is_open)).order_by(
-        "name", "created_at"
+    as_placed = Session.objects.filter(
+        device=OuterRef("pk"), collaboration=OuterRef("placed_in"), ended_at__isnull=True
+    )
+    return (
+        user.devices.select_related("placed_in")
+        .annotate(num_open_sessions=Count("sessions", filter=is_open), is_placed=Exists(as_placed))
+        .order_by("name", "created_at")
     )
 
 
@@ -112,3 +120,18 @@ def my_sessions(user: User, page: int | str = 1) -> Page[Session]:
         .order_by("-started_at", "pk")
     )
     return Paginator(sessions, PAGE_SIZE).get_page(page)
+
+
+def at_work(collaborations: Iterable[Any], *, since: datetime, besides: Device) -> Counter[Any]:
+    """How many devices are in each (by its primary key), or were placed there after `since`.
+
+    The site's own devices do not count, nor does `besides`.
+    """
+    open_sessions = Session.objects.filter(collaboration__in=collaborations, ended_at__isnull=True)
+    peers = open_sessions.exclude(role=Role.COORDINATOR)
+    on_their_way = Device.objects.filter(placed_in__in=collaborations, placed_at__gt=since)
+    places = {
+        *peers.values_list("device", "collaboration"),
+        *on_their_way.values_list("pk", "placed_in"),
+    }
+    return Counter(where for device, where in places if device != besides.pk)

@@ -32,8 +32,12 @@ NAME_LENGTH = 60
 
 
 @transaction.atomic
-def make_code(user: User, *, collaboration: Collaboration, device_name: str, once: str = "") -> str:
+def make_code(
+    user: User, *, collaboration: Collaboration | None, device_name: str, once: str = ""
+) -> str:
     """The text of a one-time code, good for 24 h. It is kept only as a hash.
+
+    Without a collaboration, the site gives the device one.
 
     The same form sent again (a reload) has the same `once`, and gives the same code.
     """
@@ -42,7 +46,8 @@ def make_code(user: User, *, collaboration: Collaboration, device_name: str, onc
     name = one_line(device_name, NAME_LENGTH)
     if not name:
         raise UserError("The device has no name.", "Type one, such as “lab PC”.")
-    code = derived_token("code", user.pk, collaboration.pk, name, once) if once else new_token()
+    where = collaboration.pk if collaboration else 0
+    code = derived_token("code", user.pk, where, name, once) if once else new_token()
     row, is_new = EnrolmentCode.objects.get_or_create(
         code_hash=hashed(code),
         defaults={"owner": user, "collaboration": collaboration, "device_name": name},

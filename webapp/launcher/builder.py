@@ -37,14 +37,19 @@ def shared_pyz() -> bytes:
         return target.read_bytes()
 
 
-def configuration(collaboration: Collaboration, code: str, device_name: str) -> dict[str, Any]:
-    """What a personal launcher knows; `own_texts`: it asks where the volunteer's own texts are."""
+def configuration(
+    collaboration: Collaboration | None, code: str, device_name: str
+) -> dict[str, Any]:
+    """What a personal launcher knows; `own_texts`: it asks where the volunteer's own texts are.
+
+    Without a collaboration, the site gives the device one.
+    """
     return {
         "site": settings.SITE_URL,
         "code": code,
-        "collaboration": collaboration.slug,
+        "collaboration": collaboration.slug if collaboration else "",
         "device_name": device_name,
-        "own_texts": collaboration.recipe.is_private,
+        "own_texts": bool(collaboration and collaboration.recipe.is_private),
     }
 
 

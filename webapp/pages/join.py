@@ -21,6 +21,7 @@ from trainer.planner.fit import NO_GPU, Verdict, judge_machine
 from trainer.recipe import Recipe
 from webapp.accounts.models import User
 from webapp.collaborations import access
+from webapp.collaborations.models import Collaboration
 from webapp.collaborations.sizes import size_of
 from webapp.core.checks import PUBLIC, how_to_widen, reach
 from webapp.core.errors import UserError
@@ -42,15 +43,17 @@ SYSTEMS = {"linux": "Linux", "macos": "macOS", "windows": "Windows"}
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """GET asks for a name; POST makes the code, and shows the launcher's shapes this once."""
-    collaboration = find(request, slug)
+def show(request: HttpRequest, slug: str = "") -> HttpResponse:
+    """GET asks for a name; POST makes the code, and shows the launcher's shapes this once.
+
+    Without a slug the site gives the device a collaboration.
+    """
+    collaboration = find(request, slug) if slug else None
     system = detected(request)
     suggestion = _("my %(system)s") % {"system": SYSTEMS[system]}
     context: dict[str, Any] = {
         "collaboration": collaboration,
-        "own_texts": collaboration.recipe.is_private,
-        "refusal": access.refusal(request.user, "join", collaboration),
+        "refusal": _refusal(request.user, collaboration),
         "system": system,
         "systems": SYSTEMS,
         "device_name": request.POST.get("device_name", suggestion),
@@ -58,15 +61,23 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "once": new_token(),
         "reach": "" if reach() == PUBLIC else reach(),
         "how_to_widen": how_to_widen(),
-        "size": size_of(collaboration.recipe),
-        "fits": list(_fits(acting_user(request), collaboration.recipe)),
     }
+    if collaboration:
+        recipe = collaboration.recipe
+        context |= {"own_texts": recipe.is_private, "size": size_of(recipe)}
+        context["fits"] = list(_fits(acting_user(request), recipe))
     if request.method == "POST" and not context["refusal"]:
         try:
             context |= _launcher(request, collaboration)
         except UserError as error:
             context["error"] = str(error)
     return render(request, "join.html", context)
+
+
+def _refusal(user: Any, collaboration: Collaboration | None) -> str:
+    if collaboration:
+        return access.refusal(user, "join", collaboration)
+    return f"You are banned: {user.ban_reason}" if user.is_banned else ""
 
 
 def _fits(user: User, recipe: Recipe) -> Iterator[tuple[str, Verdict]]:
@@ -78,7 +89,7 @@ def _fits(user: User, recipe: Recipe) -> Iterator[tuple[str, Verdict]]:
             yield device.name, verdict
 
 
-def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
+def _launcher(request: HttpRequest, collaboration: Collaboration | None) -> dict[str, Any]:
     user = acting_user(request)
     name = one_line(request.POST.get("device_name", ""), NAME_LENGTH)
     once = request.POST.get("once", "")
@@ -86,15 +97,23 @@ def _launcher(request: HttpRequest, collaboration: Any) -> dict[str, Any]:
     row = code_row(code)
     assert row is not None, "it was made just now"
     config = configuration(collaboration, code, name)
+    slug = collaboration.slug if collaboration else ""
     return {
         "command": shell_command(settings.SITE_URL, code),
+        "downloads": {kind: _download_url(slug, kind) for kind in (*STARTERS, "pyz")},
         "ticket": signing.dumps(config, salt=SALT, compress=True),
         "arrival": {
             "url": reverse("pages:arrival", args=[row.pk]),
-            "collaboration": collaboration.slug,
+            "collaboration": slug,
             "name": name,
         },
     }
+
+
+def _download_url(slug: str, kind: str) -> str:
+    if slug:
+        return reverse("pages:download", args=[slug, kind])
+    return reverse("pages:download_any", args=[kind])
 
 
 @never_cache
@@ -119,7 +138,7 @@ def arrival(request: HttpRequest, code_id: int) -> HttpResponse:
 @never_cache
 @login_required
 @require_POST
-def download(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
+def download(request: HttpRequest, kind: str, slug: str = "") -> HttpResponse:
     """The launcher as `linux` or `macos` archive or plain `pyz`, for the ticket the page gave."""
     if kind not in (*STARTERS, "pyz"):
         raise Http404(WINDOWS)

@@ -1,0 +1,148 @@
+"""Which collaboration a device gets whose owner did not pick one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from tests.at_once import at_once
+from tests.factories import make_collaboration, make_device, make_session, make_user
+from trainer.recipe import Choice, Text
+from trainer.wire import LeaveCause, Machine, Role
+from webapp.collaborations.models import Collaboration, State
+from webapp.collaborations.placement import NOTHING_OPEN, ON_ITS_WAY, place
+from webapp.devices.services import close_session, make_code
+
+LARGE = Choice(name="albert", params={"hidden": 8192, "heads": 64})
+MACHINE = Machine(memory_bytes=8 * 10**9)
+pytestmark = pytest.mark.django_db
+
+
+def device(name="lab-pc"):
+    return make_device(make_user(), name)[0]
+
+
+def busy(slug, devices, **fields):
+    """A collaboration with so many devices at work."""
+    made = make_collaboration(slug, **fields)
+    for _ in range(devices):
+        make_session(device(), made)
+    return made
+
+
+def placed(one, machine=MACHINE, later=timedelta()):
+    return place(one, machine, now=timezone.now() + later)
+
+
+def test_it_gets_where_the_fewest_devices_are_at_work_and_is_told_so():
+    busy("two", 2)
+    one = busy("one", 1)
+    make_session(device(), one, role=Role.COORDINATOR)  # is no help
+    ended = make_session(device(), one)
+    close_session(ended, cause=LeaveCause.STOPPED)
+    found = placed(device())
+    assert found.collaboration == one
+    assert found.reason == (
+        "Of 2 open collaborations that fit this device it needs it most: "
+        "only one device is at work there."
+    )
+
+
+def test_it_stays_while_that_goes_on_and_moves_when_it_pauses_or_ends():
+    first, second = busy("first", 0), busy("second", 1)
+    one = device()
+    assert placed(one).collaboration == first
+    for _ in range(3):
+        make_session(device(), first)
+    assert placed(one).collaboration == first
+    for state in (State.PAUSED, State.FINISHED, State.FAILED):
+        Collaboration.objects.filter(pk=first.pk).update(state=state)
+        assert placed(one).collaboration == second
+        Collaboration.objects.filter(pk=first.pk).update(state=State.OPEN)
+        one.placed_in = first
+        one.save()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_devices_that_ask_at_the_same_time_are_spread():
+    for slug in ("a", "b", "c"):
+        make_collaboration(slug)
+    devices = [device() for _ in range(6)]
+    found = at_once(*[lambda one=one: placed(one).collaboration.slug for one in devices])
+    assert sorted(found) == ["a", "a", "b", "b", "c", "c"]
+
+
+def test_one_that_was_placed_and_never_came_counts_no_more():
+    make_collaboration("a")
+    make_collaboration("b")
+    assert placed(device()).collaboration.slug == "a"
+    assert placed(device()).collaboration.slug == "b"
+    assert placed(device(), later=2 * ON_ITS_WAY).collaboration.slug == "a"
+
+
+def test_only_what_fits_and_needs_nobodys_own_texts():
+    make_collaboration("large", family=LARGE)
+    make_collaboration("notes", texts=(Text(kind="private"),))
+    none = placed(device())
+    assert none.collaboration is None
+    assert "Large does not fit, because it needs" in none.reason
+    assert "Notes trains on texts of volunteers' own" in none.reason
+    busy("small", 5)
+    found = placed(device())
+    assert found.collaboration.slug == "small"
+    assert found.reason == "It is the only open collaboration that fits this device."
+
+
+def test_nothing_open_is_said():
+    for state in (State.DRAFT, State.PAUSED, State.FINISHED):
+        make_collaboration(state=state)
+    found = placed(device())
+    assert (found.collaboration, found.reason) == (None, NOTHING_OPEN)
+
+
+def test_the_call_answers_with_the_place_and_keeps_what_the_machine_is_now(client):
+    make_collaboration("demo")
+    one, token = make_device(make_user())
+    body = {"machine": {"memory_bytes": 4 * 10**9}}
+    answer = client.post(
+        "/api/v1/device/placement",
+        body,
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    assert answer.json() == {
+        "collaboration": "demo",
+        "title": "Demo",
+        "reason": "It is the only open collaboration that fits this device.",
+    }
+    one.refresh_from_db()
+    assert one.machine["memory_bytes"] == 4 * 10**9
+
+
+def test_a_launcher_without_a_collaboration_is_made_and_enrols_such_a_device(client, alice):
+    client.force_login(alice)
+    page = client.post("/join/", {"device_name": "pc", "once": "o"})
+    assert "Lend a computer to whoever needs it" in page.text
+    code = make_code(alice, collaboration=None, device_name="pc", once="o")  # the same one
+    for shape in ("linux", "macos", "pyz"):
+        download = client.post(f"/join/{shape}/", {"ticket": page.context["ticket"]})
+        assert download.status_code == 200 and download.content
+    assert "wherever it is needed" in client.get("/me/devices/").text
+    enrolled = client.post(
+        "/api/v1/device/enrol", {"code": code}, content_type="application/json"
+    ).json()
+    assert enrolled["collaboration"] == "" and enrolled["name"] == "pc"
+
+
+def test_my_devices_tell_where_the_site_put_one_and_why(client, alice):
+    one, _ = make_device(alice)
+    make_collaboration("late")
+    where = placed(one).collaboration
+    client.force_login(alice)
+    assert "The site gave it" not in client.get("/me/devices/").text  # it is not there
+    make_session(one, where)
+    shown = client.get("/me/devices/").text
+    assert f"The site gave it {where.title}" in shown
+    assert "It is the only open collaboration that fits this device." in shown
