@@ -1,4 +1,4 @@
-"""A device whose owner did not pick a collaboration: the site gives it one, and another one later."""
+"""A device whose owner picked no collaboration: the site gives it one, and another one later."""
 
 from __future__ import annotations
 

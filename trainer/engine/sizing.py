@@ -48,7 +48,7 @@ class Sizer:
         pass_bytes: int = 0,
         may_recompute: bool = True,
     ) -> None:
-        """`pass_bytes`: what a pass is thought to keep; more than there is room for is not tried."""
+        """`pass_bytes`: what a pass should keep; more than there is room for is not tried."""
         self._recipe, self._path, self._room = recipe, path, room
         self._may_recompute = may_recompute
         self.recomputes = may_recompute and pass_bytes > room()

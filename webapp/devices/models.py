@@ -19,8 +19,8 @@ def code_expiry():
 class Device(models.Model):
     """One machine. Its token is kept as a hash; `revoked_at` shuts it out for good.
 
-    `passport_expires_at` is when the last of its passports runs out. `placed_in` is where the site put
-    it, because its owner did not pick a collaboration.
+    `passport_expires_at` is when the last of its passports runs out. `placed_in` is where the site
+    put it, because its owner did not pick a collaboration.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
