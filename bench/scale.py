@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.throttle import Throttle
+from tests.throttle import Throttle
 from tests.swarm.swarm import Member, Swarm
 from tests.waiting import wait_for
 from trainer.wire import Wish

@@ -1,4 +1,4 @@
-"""A device whose owner picked no collaboration, on a real site with two of them.
+"""Unequal devices on a real site: one whose owner picked no collaboration, one that is very small.
 
 After `test_site_agents.py`, on the same site.
 """
@@ -11,8 +11,10 @@ from functools import partial
 import pytest
 
 from tests.swarm.site import Site
+from tests.throttle import Throttle
 from tests.waiting import wait_for
 
+LONGEST_ROUND_S = 30 + 2 + 20  # of the demo's recipe: deadline, matchmaking and average
 pytestmark = pytest.mark.swarm
 
 OPEN_ANOTHER = """
@@ -67,3 +69,32 @@ def test_it_gets_the_one_that_needs_it_and_another_when_that_pauses(site):
     assert "The site gave this device Other. Of 2 open collaborations" in said
     assert "It moves on to " in said and "Traceback" not in said
     act(site, "finish", "other")
+
+
+def test_a_device_of_half_a_core_and_1_gib_takes_part_and_nobody_waits_for_it(site):
+    try:
+        small = Throttle("small", cores=0.5, memory_bytes=2**30)
+    except OSError as error:
+        pytest.skip(f"no control groups can be made here: {error}")
+    agent = site.agent("rosa")
+    small.take(agent.pid)
+    wait_for("credit for three rounds", lambda: len(rounds_of(site, "rosa")) >= 3)
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(60) == 0
+    assert small.num_killed() == 0
+    small.remove()
+    assert "Traceback" not in site.said("rosa")
+    ended_at = dict(
+        site.rows("select round, julianday(at) * 86400 from live_roundrecord where outcome='clean'")
+    )
+    took = [ended_at[n] - ended_at[n - 1] for n in rounds_of(site, "rosa") if n - 1 in ended_at]
+    assert took and max(took) < LONGEST_ROUND_S
+
+
+def rounds_of(site: Site, device: str) -> list[int]:
+    """Those that it has credit for."""
+    found = site.rows(
+        "select r.round from credit_receipt r join devices_session s on s.id = r.session_id "
+        f"join devices_device d on d.id = s.device_id where d.name = '{device}' and r.accepted"
+    )
+    return [number for (number,) in found]
