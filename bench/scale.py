@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.throttle import Throttle
 from tests.swarm.swarm import Member, Swarm
+from tests.throttle import Throttle
 from tests.waiting import wait_for
 from trainer.wire import Wish
 

@@ -117,3 +117,5 @@ def test_a_collaboration_that_ended_is_told_from_one_that_goes_on(tmp_path):
     assert not wishes.is_over
     wishes.site(Control(wish=Wish.FINISH, cause=LeaveCause.FINISHED))
     assert wishes.is_over
+    wishes.stop("Ctrl-C")
+    assert not wishes.is_over

@@ -76,8 +76,9 @@ class Wishes:
 
     @property
     def is_over(self) -> bool:
-        """Whether the site said that the collaboration has come to its end."""
-        return self._site.cause in (LeaveCause.FINISHED, LeaveCause.FAILED)
+        """Whether the collaboration has come to its end, and that is why the agent leaves."""
+        ended = self._site.cause in (LeaveCause.FINISHED, LeaveCause.FAILED)
+        return ended and self.current() == self._site
 
     def toggle_pause(self) -> None:
         """The volunteer's key. Not while it stops: a slip would be kept for the next start."""
