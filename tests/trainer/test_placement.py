@@ -18,8 +18,8 @@ from trainer.launcher.place import make_folder, store_device
 from trainer.wire import Control, LeaveCause, Wish
 
 NONE = {"collaboration": "", "title": "", "reason": "No collaboration is open now."}
-DEMO = {"collaboration": "demo", "title": "Demo", "reason": "It needs it most."}
-OTHER = {"collaboration": "other", "title": "Other", "reason": "It needs it most."}
+DEMO = {"collaboration": "demo", "title": "Demo", "reason": "This one needs it most."}
+OTHER = {"collaboration": "other", "title": "Other", "reason": "This one needs it most."}
 
 
 class PlacingSite(Answering):
@@ -53,7 +53,7 @@ def test_it_waits_until_the_site_has_one_for_it_and_says_why(site, capsys):
     assert len(pauses) == 3 and all(20 < pause < 90 for pause in pauses)
     said = capsys.readouterr().out
     assert said.startswith("No collaboration is open now. It goes on asking.\n")
-    assert said.endswith("The site gave this device Demo. It needs it most.\n")
+    assert said.endswith("The site gave this device Demo. This one needs it most.\n")
     assert site.bodies[0]["machine"]["memory_bytes"] == facts()["memory_bytes"]
 
 
@@ -87,7 +87,7 @@ def test_it_moves_on_when_the_site_pauses_its_collaboration_and_has_another(site
     wait_for("the move", lambda: wishes.current().wish is Wish.FINISH)
     mover.stop()
     assert wishes.current().cause is LeaveCause.RESTARTING
-    assert wishes.current().reason == "It moves on to Other. It needs it most."
+    assert wishes.current().reason == "It moves on to Other. This one needs it most."
     assert len(site.bodies) == 4
 
 

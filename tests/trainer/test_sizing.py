@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from ctypes import CDLL
 from dataclasses import replace
 from pathlib import Path
 
@@ -206,6 +207,16 @@ def test_memory_is_counted_of_this_process_and_its_children():
         assert memory.children_bytes() > 2**27
         process.kill()
     assert memory.available_bytes() <= resource.getpagesize() * 2**40
+
+
+def test_what_is_freed_goes_back_to_the_system():
+    blocks = [torch.ones(2**14) for _ in range(2000)]  # too small for pages of their own
+    last = torch.ones(2**14)
+    held = memory.used_bytes()
+    del blocks
+    memory.give_back()
+    assert held - memory.used_bytes() > 100 * 2**20 or not hasattr(CDLL(None), "malloc_trim")
+    del last
 
 
 def test_a_swarm_of_unequal_devices_finds_its_sizes_and_keeps_every_sample(tmp_path: Path):

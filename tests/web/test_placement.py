@@ -45,7 +45,7 @@ def test_it_gets_where_the_fewest_devices_are_at_work_and_is_told_so():
     found = placed(device())
     assert found.collaboration == one
     assert found.reason == (
-        "Of 2 open collaborations that fit this device it needs it most: "
+        "Of 2 open collaborations that fit this device, this one needs it most: "
         "only one device is at work there."
     )
 

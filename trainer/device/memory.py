@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from contextlib import suppress
 from functools import cache
@@ -46,6 +47,13 @@ def available_bytes() -> int:
     """What can be had without swapping, by the machine and by its container's limits."""
     free = int(psutil.virtual_memory().available)
     return min([free, *(limit.left_bytes for limit in memory_limits())])
+
+
+def give_back() -> None:
+    """What this process has freed goes back to the system, where the C library can (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def ran_out(error: BaseException) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from trainer.device import memory
 from trainer.engine.history import History, burst, exploded
 from trainer.strategies.base import Member, Offer
 from trainer.swarm.judgement import agreed
@@ -33,7 +34,15 @@ class Ending:
         self._history = History()
 
     def run(self, view: View) -> None:
-        """One attempt to end the round with those who are in it."""
+        """One attempt to end the round with those who are in it.
+
+        The memory of passes and that of averages are not needed at the same time.
+        """
+        memory.give_back()
+        self._attempt(view)
+        memory.give_back()
+
+    def _attempt(self, view: View) -> None:
         loop = self._loop
         loop.tally.arrive(loop.timing.round_age(view))
         if loop.own_check is not None:

@@ -2,8 +2,8 @@
 
 All is float32. The first process holds the model and what its rounds need; the two that do the
 network and the averages are forked from it when the model is there. Without a GPU they so keep what
-the first one held then, while it goes on to new values (copy on write). Nor does the memory of a
-pass become free for the end of a round: the C library keeps it, in pieces, so both count.
+the first one held then, while it goes on to new values (copy on write). Passes and the end of a
+round need memory in turn, as what the one has freed is given back before the other: the larger counts.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = Fals
         *training.swarm_parts(parameters, state=shared + own, offered=offered),
         Part("good state", handed_on * vector, "to go back to after a bad step", on_host=True),
         Part("activations", pass_bytes, f"of {rows} sequences, and the gradient in the making"),
-        Part("a round's step", step * vector, "the offer, and what the optimizer works with"),
-        Part("a round's copies", copies, "the average and the next good state", on_host=True),
+        *_ends(step * vector, copies, pass_bytes, on_gpu=on_gpu),
         Part("averages on their way", offered * vector, "in the averaging process", on_host=True),
         Part("for a newcomer", COPIES * handed_on * vector, "the state it downloads", on_host=True),
     ]
@@ -82,6 +81,19 @@ def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = Fals
         )
     parts.append(Part("programs", PROGRAM_BYTES, "Python, torch and hivemind", on_host=True))
     return Need(parameters, tuple(part for part in parts if part.bytes), on_gpu)
+
+
+def _ends(step: int, copies: int, pass_bytes: int, *, on_gpu: bool) -> list[Part]:
+    """Bytes of a round's end, beyond those that passes held in the same place: of the step (the
+    offer, and what the optimizer works with), and of copies (the average, the next good state).
+    """
+    name, words = "a round's end", "the step, and the next good state; beyond activations"
+    if not on_gpu:
+        return [Part(name, max(0, step + copies - pass_bytes), words)]
+    return [
+        Part(name, max(0, step - pass_bytes), words),
+        Part("a round's copies", copies, "the average and the next good state", on_host=True),
+    ]
 
 
 def activation_bytes(family: Any, recipe: Recipe, sequences: int) -> int:
