@@ -2,8 +2,8 @@
 
 All is float32. The first process holds the model and what its rounds need; the two that do the
 network and the averages are forked from it when the model is there. Without a GPU they so keep what
-the first one held then, while it goes on to new values (copy on write). Passes and the end of a
-round need memory in turn, as what the one has freed is given back before the other: the larger counts.
+the first one held then, while it goes on to new values (copy on write). Passes and the end
+of a round need memory in turn: what the one has freed is given back before the other.
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ def _why(devices: int, choices: int) -> str:
         return "It is the only open collaboration that fits this device."
     at_work = {0: "no device is at work there", 1: "only one device is at work there"}
     count = at_work.get(devices, f"the fewest devices are at work there: {devices}")
-    return f"Of {choices} open collaborations that fit this device, this one needs it most: {count}."
+    fitting = f"Of {choices} open collaborations that fit this device"
+    return f"{fitting}, this one needs it most: {count}."
 
 
 def _why_nowhere(obstacles: Iterable[tuple[Collaboration, str]]) -> str:
