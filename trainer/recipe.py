@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from math import ceil
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -80,6 +81,7 @@ class Optimizer(Part):
 
 # Of one value on the wire; int8 has one scale of 4 bytes for each 128 values.
 CODEC_BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1 + 4 / 128}
+MOST_CHOSEN = 64  # for one round: their names travel in each note
 
 
 class Round(Part):
@@ -110,6 +112,51 @@ class Round(Part):
         return 3 * self.target_samples
 
 
+class Participation(Part):
+    """Which devices train in a round, and how many it needs (`trainer/swarm/selection.py`)."""
+
+    chosen_by: Literal["all", "lot", "speed"] = Field(
+        "all",
+        description="Who trains in a round. Lot: some of the devices, drawn anew for each round. "
+        "Speed: the same, but a device that brought more in the last rounds, because it was there "
+        "and is fast, has better chances. The others wait, and take the result.",
+    )
+    share: float = Field(
+        1.0, gt=0, le=1, description="Of the devices, for lot and speed; 64 devices at most."
+    )
+    least_members: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="A round that has results of fewer devices is not applied: they wait for more.",
+    )
+    done_share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="A round of limited local steps ends once this share of its devices is "
+        "done; those that are slower hand in what they have. 1: all, or the deadline.",
+    )
+
+    @model_validator(mode="after")
+    def has_a_choice(self) -> Participation:
+        if self.chosen_by == "all" and self.share < 1:
+            raise ValueError(
+                f"share ({self.share:g}) is of devices that are chosen, and all are: "
+                "set it to 1 or chosen_by to lot or speed"
+            )
+        return self
+
+    def number_chosen(self, members: int) -> int:
+        """Of so many devices; enough for a round wherever there are."""
+        wanted = max(ceil(self.share * members - 1e-9), self.least_members)
+        return min(wanted, members, MOST_CHOSEN)
+
+    def number_done(self, chosen: int) -> int:
+        """Of so many that train, those that end a round."""
+        return max(ceil(self.done_share * chosen - 1e-9), self.least_members)
+
+
 class Finish(Part):
     """The collaboration ends by itself when one of these holds. 0 and None: this rule is off."""
 
@@ -137,6 +184,7 @@ class Recipe(Part):
     seed: int = Field(0, ge=0, lt=2**31)
     optimizer: Optimizer = Optimizer()
     round: Round = Round()
+    participation: Participation = Participation()
     finish: Finish = Finish()
 
     @model_validator(mode="after")

@@ -24,6 +24,7 @@ Count = Annotated[int, Field(ge=0, le=10**15)]
 Seconds = Annotated[float, Field(ge=0, le=10**9)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Line = Annotated[str, Field(max_length=300)]
+Name = Annotated[str, Field(max_length=12)]  # the end of a peer id
 
 
 class Message(BaseModel):
@@ -88,7 +89,8 @@ class VerdictSummary(Message):
     """What one round made of its offers, as every member saw it.
 
     `loss` is the mean over `tokens` target tokens of one and the same round. `members` counts
-    peers that offered samples; the coordinator's empty offer is not one.
+    peers that offered samples; the coordinator's empty offer is not one. `asked` are those that
+    were chosen to train in it, None where all might.
     """
 
     round: Count
@@ -103,6 +105,7 @@ class VerdictSummary(Message):
     lost: tuple[Line, ...] = Field((), max_length=64)
     refused: tuple[Refusal, ...] = Field((), max_length=64)
     reason: Line = ""
+    asked: Count | None = None
 
 
 class Receipt(Message):

@@ -65,12 +65,17 @@ export const eventRows = (events) => events.map(eventRow);
 /** A round that only one peer gave to is shown as such, whether or not a coordinator was there. */
 export const shownOutcome = ({ outcome, members }) => (outcome === "clean" && members <= 1 ? "alone" : outcome);
 
+function peersWords({ members, asked }) {
+  if (asked != null) return say("chosen_peers", { n: number(members), asked: number(asked) });
+  return members === 1 ? say("one_peer") : say("so_many_peers", { n: number(members) });
+}
+
 /** The words of `phrase` (`mark` or `last_round`) for one round. */
 export function roundWords(phrase, round) {
   const outcome = shownOutcome(round);
   return say(outcome === "alone" ? `${phrase}_alone` : phrase, {
     round: number(round.round), outcome: say(`outcome_${outcome}`),
-    peers: round.members === 1 ? say("one_peer") : say("so_many_peers", { n: number(round.members) }),
+    peers: peersWords(round),
     samples: number(round.samples), span: duration(round.duration_s),
   });
 }

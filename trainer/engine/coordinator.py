@@ -56,25 +56,28 @@ class CoordinatorLoop(RoundLoop):
         return cause
 
     def standing(self) -> Standing:
-        return super().standing().model_copy(update={"heard_at": self._heard_at()})
+        more = {"heard_at": self._heard_at(), "chosen": self.turn.chosen}
+        return super().standing().model_copy(update=more)
 
     def work(self, view: View) -> None:
         """Nothing to accumulate: it waits for the others."""
-        reason = "watching the round" if view.peers else "no peer is training yet"
-        self.show(Activity.WAITING, reason)
+        chosen = len(self.turn.chosen or ())
+        watching = f"watching the round of {chosen} chosen peers" if chosen else "watching the round"
+        reason = self.timing.missing(view) or watching
+        self.show(Activity.WAITING, reason if view.peers else "no peer is training yet")
         clock.sleep(POLL_S)
 
     def due(self, view: View, finishing: bool) -> bool:
         """Others follow it, so one peer that says it is ready is not enough to call them all."""
         group = expected_group(view, self.learner.round)
-        if not group:
+        if not group or self.timing.lacks_offers(view):
             return False
         timing = self.recipe.round
         samples = view.samples + view.samples_per_s * EARLY_S
         done = max(samples / timing.target_samples, self.timing.late_share(view))
         ready = sum(view.abreast[name].stage is Stage.READY for name in group)
         called = 2 * ready > len(group) or (ready > 0 and (finishing or done >= NEARLY))
-        return view.samples > 0 and (done >= 1 or called)
+        return view.samples > 0 and (done >= 1 or called or self.timing.enough_done(view))
 
     def may_finish(self, view: View) -> bool:
         """Once the others have handed in their last round and left, or have had time for it."""

@@ -52,7 +52,7 @@ class Ending:
             loop.release("what it had learned was not finite")
             return
         group = expected_group(view, loop.learner.round)
-        note = self._note(offer)
+        note = self._note(offer, group)
         if group:
             loop.enter(Stage.READY)
             self._average(offer, note, group)
@@ -61,7 +61,7 @@ class Ending:
             alone = Verdict(note.round, Outcome.ALONE, notes, reason="training alone")
             self._apply(alone, offer.tensors)
 
-    def _note(self, offer: Offer) -> Note:
+    def _note(self, offer: Offer, group: set[str]) -> Note:
         loop, history = self._loop, self._history
         number = loop.learner.round
         return Note(
@@ -81,6 +81,8 @@ class Ending:
             usual_norm=history.usual_norm(),
             usual_loss=history.usual_loss(),
             good_round=history.good_round,
+            chosen=loop.turn.chosen,
+            brought=loop.turn.brought(group),
         )
 
     def _average(self, offer: Offer, note: Note, group: set[str]) -> None:
@@ -181,6 +183,7 @@ class Ending:
     def _go_on(self, verdict: Verdict) -> None:
         loop = self._loop
         loop.timing.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
+        asked = loop.turn.decide(verdict)
         done = loop.start_round()
         done.share = loop.share = verdict.shares.get(loop.peer.peer_id)
         loop.stage = Stage.TRAINING
@@ -188,7 +191,7 @@ class Ending:
         loop.peer.share_state(loop.learner.round)
         if loop.own_check is not None:
             done.own_loss = loop.own_check.round_ended(verdict.round)
-        loop.ended(verdict.summary(done.lost), done)
+        loop.ended(verdict.summary(done.lost, asked), done)
 
 
 def members_of(verdict: Verdict, own: str) -> list[Member]:

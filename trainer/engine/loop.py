@@ -16,6 +16,7 @@ from trainer.engine.status import Meter, Status
 from trainer.engine.tally import Tally
 from trainer.engine.timing import Timing
 from trainer.engine.transport import Peer
+from trainer.engine.turn import Turn
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.sources.base import SourceUnavailable
@@ -27,9 +28,6 @@ HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
 GIVE_UP_S = 9.0  # a leaver breaks off an average that takes longer
 IDLE_S = 0.25
 PAUSE_S = 10.0
-COORDINATOR_AWAY = (
-    "the coordinator, which alone averages here, is away; what this device learned is kept for it"
-)
 log = logging.getLogger(__name__)
 
 
@@ -54,7 +52,7 @@ class RoundLoop:
         self._status, self.outbox, self._wishes = status, outbox, wishes
         self._sizer, self._new_batches, self._batches = sizer, batches, batches()
         self._meter, self.tally = Meter(), Tally()
-        self.timing, self.own_check = Timing(self), own_check
+        self.turn, self.timing, self.own_check = Turn(self), Timing(self), own_check
         self.stage = Stage.AWAY
         self.share: float | None = None
         self._stop_seen: float | None = None
@@ -70,6 +68,7 @@ class RoundLoop:
         while True:
             control = self.wish()
             view = self.tracker.view()
+            self.turn.look(view)
             finishing = control.wish is Wish.FINISH
             if control.wish is Wish.PAUSE:
                 self._pause(control)
@@ -84,10 +83,10 @@ class RoundLoop:
                 self._ending.run(view)
             elif finishing and self.may_finish(view):
                 if self.tally.tokens:
-                    self.release("the coordinator left before the round ended")
+                    self.release("the collaboration ended before this round did")
                 return control.cause or LeaveCause.FINISHED
             else:
-                self.enter(Stage.FULL if self.timing.full() else Stage.TRAINING)
+                self.enter(Stage.FULL if self.turn.rests or self.timing.full() else Stage.TRAINING)
                 self.work(view)
 
     # ------------------------------------------------------------ what others see
@@ -168,18 +167,20 @@ class RoundLoop:
         self.tracker.refreshed(5)
 
     def may_finish(self, view: View) -> bool:
-        return not self.tally.tokens or self.timing.lacks_coordinator(view)
+        return not self.tally.tokens or bool(self.timing.trouble(view))
 
     # ------------------------------------------------------------ one round
     def work(self, view: View) -> None:
         """One micro-batch, or a moment's rest when this round has no more for us."""
-        away = COORDINATOR_AWAY if self.timing.lacks_coordinator(view) else ""
-        if enough := self._enough():
-            self.show(Activity.WAITING, away or enough)
+        trouble = self.timing.trouble(view)
+        if enough := self.timing.enough():
+            self.show(Activity.WAITING, trouble or enough)
+            if self.turn.rests:
+                self._meter.restart()  # a rest is not to count as slowness
             clock.sleep(IDLE_S)
             return
         company = "" if view.peers else "nobody else is here"
-        self.show(Activity.TRAINING, away or self._sizer.trouble() or company)
+        self.show(Activity.TRAINING, trouble or self._sizer.trouble() or company)
         began = clock.monotonic()
         try:
             batch = next(self._batches)
@@ -211,14 +212,6 @@ class RoundLoop:
         self.enter(Stage.AWAY)
         self.show(Activity.WAITING, f"{reason}; trying again in {PAUSE_S:.0f} s")
         clock.sleep_while(lambda: self.wish().wish is Wish.RUN, PAUSE_S)
-
-    def _enough(self) -> str:
-        """Why it takes no more micro-batches in this round; "" when it does."""
-        if full := self.timing.full():
-            return f"{full}; waiting for the others"
-        if self.tally.samples >= self.recipe.round.enough_samples():
-            return "it has enough samples for this round"
-        return ""
 
     def due(self, view: View, finishing: bool) -> bool:
         """Whether the round should end now."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.engine.turn import NOT_OURS
 from trainer.swarm import clock
 from trainer.swarm.deadline import Deadline
-from trainer.swarm.progress import Stage, View, expected_group
+from trainer.swarm.progress import Stage, Standing, View, expected_group
 
 if TYPE_CHECKING:
     from trainer.engine.loop import RoundLoop
 
 NEARLY = 0.7  # of the target or the deadline: then a peer that is ready is followed
 MEETING_S = 30.0  # a newcomer ends no round before it has seen a coordinator, or for so long
+COORDINATOR_AWAY = (
+    "the coordinator, which alone averages here, is away; what this device learned is kept for it"
+)
 
 
 class Timing:
@@ -32,15 +36,69 @@ class Timing:
             return False
         done = max(samples / loop.recipe.round.target_samples, self.late_share(view))
         ready = {name for name in abreast if view.abreast[name].stage is Stage.READY}
-        called = bool(ready & loop.peer.coordinators) or (done >= NEARLY and bool(ready))
+        called = bool(ready & loop.peer.coordinators)
+        if self.lacks_offers(view):
+            return called
+        called = called or (done >= NEARLY and bool(ready))
         enough = done >= 1 or called or self._all_full(view, abreast, bool(ready))
-        return enough or (finishing and loop.tally.tokens > 0)
+        return enough or self.enough_done(view) or (finishing and loop.tally.tokens > 0)
 
     def lacks_coordinator(self, view: View) -> bool:
         """Whether it alone averages and is not in this round: then no round can end."""
         loop = self._loop
         present = loop.peer.coordinators & expected_group(view, loop.learner.round)
         return loop.recipe.round.averaged_by == "coordinator" and not present
+
+    def lacks_offers(self, view: View) -> bool:
+        """Whether fewer devices have something to offer than a round needs."""
+        offers = sum(standing.samples > 0 for standing in self._volunteers(view))
+        own = self._loop.tally.samples > 0
+        return offers + own < self._loop.recipe.participation.least_members
+
+    def enough_done(self, view: View) -> bool:
+        """Whether those are done who end a round before all are; the others hand in what they have."""
+        loop, rules = self._loop, self._loop.recipe.participation
+        if rules.done_share == 1:
+            return False
+        others = self._volunteers(view)
+        done = sum(s.samples > 0 and s.stage is not Stage.TRAINING for s in others)
+        done += loop.tally.samples > 0 and loop.stage is not Stage.TRAINING
+        count = len(loop.turn.chosen or ()) or len(others) + self._trains
+        return done >= rules.number_done(count)
+
+    def missing(self, view: View) -> str:
+        """What a round waits for; "" while all that it needs are there, whatever they have yet."""
+        least = self._loop.recipe.participation.least_members
+        absent = least - len(self._volunteers(view)) - self._trains
+        if absent <= 0:
+            return ""
+        more = "1 more device" if absent == 1 else f"{absent} more devices"
+        return f"waiting for {more}: a round needs {least}"
+
+    @property
+    def _trains(self) -> bool:
+        return self._loop.peer.peer_id not in self._loop.peer.coordinators
+
+    def _volunteers(self, view: View) -> list[Standing]:
+        """The records of others that train, or will, in this round."""
+        names = expected_group(view, self._loop.learner.round) - self._loop.peer.coordinators
+        return [view.abreast[name] for name in names]
+
+    def trouble(self, view: View) -> str:
+        """Why what it learns may have to wait; "" when all is well."""
+        if self.lacks_coordinator(view):
+            return COORDINATOR_AWAY
+        return self.missing(view)
+
+    def enough(self) -> str:
+        """Why it takes no more micro-batches in this round; "" when it does."""
+        if self._loop.turn.rests:
+            return f"{NOT_OURS}; this one takes the result"
+        if full := self.full():
+            return f"{full}; waiting for the others"
+        if self._loop.tally.samples >= self._loop.recipe.round.enough_samples():
+            return "it has enough samples for this round"
+        return ""
 
     def full(self) -> str:
         """Why this peer may take no more local steps in this round; "" when it may."""

@@ -90,6 +90,16 @@ class Steps(Liar):
         return list(tensors), note.model_copy(update={"steps": note.steps * 1000})
 
 
+class Uninvited(Liar):
+    summary = "offers something in rounds for which others were chosen, too"
+
+    def offer(self, tensors: Sequence[Tensor], note: Note) -> Said:
+        if note.tokens:
+            return list(tensors), note
+        made_up = {"samples": 4, "tokens": 40, "weight": 40.0, "loss_sum": 80.0, "chosen": None}
+        return [tensor + 1e-3 for tensor in tensors], note.model_copy(update=made_up)
+
+
 class Ahead(Liar):
     summary = "claims to be a million rounds ahead"
 
@@ -112,6 +122,7 @@ KINDS: dict[str, type[Liar]] = {
     "weight": Weight,
     "claims": Claims,
     "steps": Steps,
+    "uninvited": Uninvited,
     "ahead": Ahead,
     "early": Early,
 }

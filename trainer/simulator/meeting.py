@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -20,7 +20,7 @@ from trainer.simulator.links import Link
 from trainer.simulator.reduction import reduce
 from trainer.swarm.averager import SILENCE_S
 from trainer.swarm.bandwidth import share_out
-from trainer.swarm.conclusion import NOBODY_AVERAGES, Course, conclude, reducing_speeds
+from trainer.swarm.conclusion import Course, conclude, reducing_speeds, void
 from trainer.swarm.judgement import Judgement, Limits, judge
 from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Outcome
@@ -108,8 +108,8 @@ class Meeting:
         if len(self.seats) < 2:
             self._fail("nobody came to average with")
             return
-        if not self._share_out():
-            self._fail(NOBODY_AVERAGES)
+        if nothing := self._share_out():
+            self._fail(**nothing)
             return
         members = list(self.seats.values())
         shares = [self._shares[seat.name] for seat in members]
@@ -128,27 +128,30 @@ class Meeting:
         gathered = {name: seat.note.model_dump(mode="json") for name, seat in self.seats.items()}
         return judge(gathered, self.round, self.rules.limits, self.rules.coordinators)
 
-    def _share_out(self) -> bool:
-        """Whether somebody may average."""
+    def _share_out(self) -> dict[str, Any] | None:
+        """The verdict's fields where there is nothing to average, or nobody who may."""
         senders = [not seat.link.reachable for seat in self.seats.values()]
         alone = self.rules.coordinators if self.rules.timing.averaged_by == "coordinator" else None
-        speeds = reducing_speeds(self._judge(), senders, list(self.seats), alone)
-        if not any(speed != 0 for speed in speeds):
-            return False
+        judgement = self._judge()
+        speeds = reducing_speeds(judgement, senders, list(self.seats), alone)
+        if nothing := void(judgement, speeds, self.rules.limits):
+            return nothing
         total = sum(tensor.numel() for tensor in next(iter(self.seats.values())).tensors)
         parts = share_out(total, speeds)
         self._shares = {n: part / total for n, part in zip(self.seats, parts, strict=True)}
-        return True
+        return None
 
     def _vector_bytes(self) -> int:
         count = sum(tensor.numel() for tensor in next(iter(self.seats.values())).tensors)
         return int(CODEC_BYTES[self.rules.timing.codec] * count)
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, **fields: Any) -> None:
+        """`fields` are more of the verdict's."""
         if self not in self.net.meetings:
             return
+        verdict = {"outcome": Outcome.FAILED, "notes": {}, **fields}
         for seat in self.seats.values():
-            self._settle(seat, Verdict(self.round, Outcome.FAILED, {}, reason=reason))
+            self._settle(seat, Verdict(self.round, reason=reason, **verdict))
         self._close()
 
     def _finish(self, done: float) -> None:

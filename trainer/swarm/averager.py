@@ -26,13 +26,7 @@ from trainer.recipe import Round
 from trainer.swarm import clock, orphans, pace
 from trainer.swarm.bandwidth import LinkMeter, share_out
 from trainer.swarm.codec import Codec
-from trainer.swarm.conclusion import (
-    NOBODY_AVERAGES,
-    Course,
-    conclude,
-    entries,
-    reducing_speeds,
-)
+from trainer.swarm.conclusion import Course, conclude, entries, reducing_speeds, void
 from trainer.swarm.door import Door, GuardedCalls
 from trainer.swarm.download import StateDownload
 from trainer.swarm.farewell import Farewell
@@ -214,8 +208,8 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, Decentrali
         senders = [mode == AveragingMode.CLIENT.value for _, mode, _ in contents]
         alone = self.coordinators if self.timing.averaged_by == "coordinator" else None
         speeds = reducing_speeds(judgement, senders, names, alone)
-        if not any(speed != 0 for speed in speeds):
-            return {"outcome": Outcome.FAILED, "notes": {}, "reason": NOBODY_AVERAGES}
+        if nothing := void(judgement, speeds, self.limits):
+            return nothing
         runner = CheckedRunner(
             entries=entries(judgement, names),
             p2p=self._p2p,

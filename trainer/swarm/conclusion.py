@@ -8,7 +8,7 @@ from typing import Any
 
 from trainer.swarm.bandwidth import believed
 from trainer.swarm.codec import Fault
-from trainer.swarm.judgement import Judgement
+from trainer.swarm.judgement import Judgement, Limits
 from trainer.swarm.reducer import Entry
 from trainer.swarm.report import ReducerReport, sum_up
 from trainer.wire import Outcome
@@ -54,6 +54,23 @@ def reducing_speeds(
     if any(speed != 0 for speed in trusted):
         return trusted
     return [0.0 if sends else None for sends in senders]
+
+
+def void(
+    judgement: Judgement, speeds: Sequence[float | None], limits: Limits
+) -> dict[str, Any] | None:
+    """Fields of the `Verdict` of a round in which nothing is averaged; None when it can be."""
+    if not any(speed != 0 for speed in speeds):
+        return {"outcome": Outcome.FAILED, "notes": {}, "reason": NOBODY_AVERAGES}
+    offers = sum(weight > 0 for weight in judgement.weights().values())
+    if not 0 < offers < limits.least_members:
+        return None
+    return {
+        "outcome": Outcome.FAILED,
+        "notes": judgement.notes,
+        "refused": judgement.refused,
+        "reason": f"a round needs the results of {limits.least_members} devices and had {offers}",
+    }
 
 
 def entries(judgement: Judgement, names: Sequence[str]) -> list[Entry | None]:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from trainer import catalogue
 from trainer.recipe import Recipe
 from trainer.strategies.base import Strategy
+from trainer.swarm.selection import in_force
 from trainer.swarm.verdict import Note, deviates, short
 
 LONGEST = 1e30
@@ -23,16 +24,20 @@ DENSEST = 3.0  # target tokens of a sample, against the middle of the group
 
 @dataclass(frozen=True)
 class Limits:
-    """What the recipe lets one offer hold; `longest` is its strategy's."""
+    """What the recipe lets one offer hold; `longest` is its strategy's. `least_members` have to
+    offer something.
+    """
 
     most_samples: int
     sequence_length: int
     longest: float = Strategy.longest
+    least_members: int = 1
 
 
 def limits_of(recipe: Recipe) -> Limits:
     longest = catalogue.create("strategies", recipe.strategy).longest
-    return Limits(recipe.round.most_samples(), recipe.sequence_length, longest)
+    least = recipe.participation.least_members
+    return Limits(recipe.round.most_samples(), recipe.sequence_length, longest, least)
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,15 @@ def _drifted(
 ) -> str:
     if deviates(note, dict(notes), frozenset(known)):
         return "began from parameters that are not the swarm's"
+    return ""
+
+
+def _not_chosen(
+    name: str, note: Note, notes: Mapping[str, Note], limits: Limits, known: Collection[str]
+) -> str:
+    chosen = in_force(notes, known)
+    if note.tokens and chosen and short(name) not in chosen:
+        return "came in a round for which other devices were chosen"
     return ""
 
 
@@ -181,4 +195,4 @@ def _too_long(
     return ""
 
 
-_RULES: tuple[Rule, ...] = (_drifted, _barred, _overweight, _too_dense, _too_long)
+_RULES: tuple[Rule, ...] = (_drifted, _not_chosen, _barred, _overweight, _too_dense, _too_long)

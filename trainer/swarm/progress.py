@@ -13,8 +13,8 @@ from statistics import median_high
 
 from pydantic import Field, ValidationError
 
-from trainer.recipe import Round
-from trainer.wire import Count, Message, Role
+from trainer.recipe import MOST_CHOSEN, Round
+from trainer.wire import Count, Message, Name, Role
 
 EXPIRES_S = 15.0
 MOST_AHEAD = 2000  # rounds that a single other peer may be ahead and still be believed
@@ -31,7 +31,8 @@ class Stage(StrEnum):
 class Standing(Message):
     """One peer's record. `at` and `started` (of its round) are swarm time. `deadline_s` is what it
     has measured (`trainer/swarm/deadline.py`), None while it has not. `heard_at`, a coordinator's,
-    is when the site last heard a device ask for a part of a text, by its own clock.
+    is when the site last heard a device ask for a part of a text, by its own clock. `chosen`, a
+    coordinator's, is whose turn this round is (`selection.py`).
     """
 
     round: Count
@@ -45,6 +46,7 @@ class Standing(Message):
     at: float = Field(ge=0, le=10**11)
     deadline_s: float | None = Field(None, gt=0, le=86_400)
     heard_at: float | None = Field(None, ge=0, le=10**11)
+    chosen: tuple[Name, ...] | None = Field(None, max_length=MOST_CHOSEN)
 
     def samples_now(self, now: float) -> float:
         """Samples it has by now, if it went on at its rate since the record was written."""

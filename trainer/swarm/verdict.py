@@ -9,7 +9,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from trainer.wire import Count, Line, Message, Outcome, Refusal, Role, Seconds, VerdictSummary
+from trainer.recipe import MOST_CHOSEN
+from trainer.wire import (
+    Count,
+    Line,
+    Message,
+    Name,
+    Outcome,
+    Refusal,
+    Role,
+    Seconds,
+    VerdictSummary,
+)
 
 FINGERPRINT_TOLERANCE = 1e-3
 MOST_WITNESSED = 64  # a note is to stay under 3 KB
@@ -28,6 +39,8 @@ class Note(Message):
     have by their records (`seen`, by `short` names), whose offers are set aside and why, the usual
     norm and loss of the last rounds, the round whose parameters it can go back to, how fast it
     measured its link to be, and what it `received` from others in averages (Mbit/s, by `short`).
+    `chosen` is whose turn it holds this round to be (`short` names; (): everybody's, None: it does
+    not know), and `brought`, a coordinator's, what devices brought of late (`selection.py`).
     """
 
     round: Count
@@ -48,6 +61,8 @@ class Note(Message):
     good_round: Count | None = None
     link_mbit_s: float | None = Field(None, ge=0)
     received: dict[str, Annotated[float, Field(ge=0)]] = Field({}, max_length=MOST_RECEIVED)
+    chosen: tuple[Name, ...] | None = Field(None, max_length=MOST_CHOSEN)
+    brought: dict[str, Annotated[float, Field(ge=0)]] = Field({}, max_length=MOST_WITNESSED)
 
 
 def short(name: str) -> str:
@@ -99,12 +114,15 @@ class Verdict:
         tokens = self.tokens
         return sum(note.loss_sum for note in self.offered) / tokens if tokens else None
 
-    def summary(self, lost_before: Sequence[str] = ()) -> VerdictSummary:
+    def summary(
+        self, lost_before: Sequence[str] = (), asked: int | None = None
+    ) -> VerdictSummary:
         """`lost_before` were lost in attempts at the same round that had to be repeated."""
         return VerdictSummary(
             round=self.round,
             outcome=self.outcome,
             members=len(self.offered),
+            asked=asked,
             samples=self.samples,
             tokens=self.tokens,
             loss=self.loss,

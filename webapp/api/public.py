@@ -39,6 +39,7 @@ ROUND_COLUMNS = (
     "tokens",
     "duration_s",
     "num_lost",
+    "asked",
     "reason",
 )
 

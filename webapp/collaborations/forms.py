@@ -7,22 +7,21 @@ from typing import Any
 
 from django import forms
 from django.utils.text import slugify
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from trainer import catalogue
-from trainer.recipe import Choice, Finish, Optimizer, Recipe, Round, Tokenizer
+from trainer.recipe import Choice, Recipe, Round, Tokenizer
 from webapp.accounts.models import User
 from webapp.collaborations import drafts, services
 from webapp.collaborations.chosen_texts import chosen_texts, file_of, site_text
 from webapp.collaborations.models import Collaboration
+from webapp.collaborations.recipe_parts import PARTS, TITLES
 from webapp.collaborations.schema_fields import fields_of, values_of
 from webapp.collaborations.sizes import size_of
 from webapp.core.templatetags.ui import byte_size, number
 
-PARTS: dict[str, type[BaseModel]] = {"optimizer": Optimizer, "round": Round, "finish": Finish}
 FOLDERS = {"family": "families", "strategy": "strategies"}
 STEP_SAMPLES = 8  # of a local step, where the organiser does not say
-TITLES = {"optimizer": "Learning rate", "round": "Rounds", "finish": "When to finish"}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainer.recipe import Recipe
 from webapp.collaborations.models import Collaboration
+from webapp.collaborations.recipe_parts import PARTS
 from webapp.collaborations.sizes import size_of
 
 
@@ -32,7 +33,7 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
         choice = getattr(recipe, of)
         values[of] = choice.name
         values |= {f"{of}__{choice.name}__{name}": value for name, value in choice.params.items()}
-    for part in ("optimizer", "round", "finish"):
+    for part in PARTS:
         given = getattr(recipe, part).model_dump()
         values |= {f"{part}__{name}": value for name, value in given.items()}
     return values

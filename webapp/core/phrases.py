@@ -57,6 +57,7 @@ PHRASES = {
     "mark_alone": _("Round {round}: one peer, {samples} samples"),
     "one_peer": _("1 peer"),
     "so_many_peers": _("{n} peers"),
+    "chosen_peers": _("{n} of {asked} chosen peers"),
     "strip": _(
         "The last {n} rounds: {clean} complete, {alone} by one peer, {partial} partial, "
         "{failed} failed."

@@ -19,7 +19,8 @@ The first message is a snapshot, the same document as `GET /api/v1/collaboration
                                             # members: the 100 fastest of `online`
      "last_round": {"round": 56, "outcome": "clean", "members": 3, "samples": 520,
                     "tokens": 65000, "loss": 3.45, "held_out_loss": null, "duration_s": 6.1,
-                    "num_lost": 0, "reason": "", "at": 1764439402.0},          # or null
+                    "num_lost": 0, "reason": "", "at": 1764439402.0,          # or null
+                    "asked": null},    # so many peers were chosen to train; null: all might
      "checkpoint": {"round": 50, "loss": 3.49, "at": 1764439360.1, "size_bytes": 13500000,
                     "sha256": "…", "url": "/artifacts/…"},        # the newest, or null
      "checkpoint_overdue": false,                 # rounds go on, and checkpoints do not come

@@ -6,7 +6,10 @@ from django.db import models
 
 
 class RoundRecord(models.Model):
-    """One finished round. `from_coordinator` wins over what receipts said of the same round."""
+    """One finished round. `from_coordinator` wins over what receipts said of the same round.
+
+    `asked` peers were chosen to train in it; null: all might.
+    """
 
     collaboration = models.ForeignKey(
         "collaborations.Collaboration", on_delete=models.CASCADE, related_name="rounds"
@@ -22,6 +25,7 @@ class RoundRecord(models.Model):
     bytes_in = models.PositiveBigIntegerField(default=0)
     bytes_out = models.PositiveBigIntegerField(default=0)
     num_lost = models.PositiveIntegerField(default=0)
+    asked = models.PositiveIntegerField(null=True, blank=True)
     reason = models.CharField(max_length=300, blank=True)
     from_coordinator = models.BooleanField(default=False)
     at = models.DateTimeField(db_index=True)

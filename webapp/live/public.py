@@ -29,6 +29,7 @@ def public_round(record: RoundRecord) -> dict[str, Any]:
         "held_out_loss": record.held_out_loss,
         "duration_s": record.duration_s,
         "num_lost": record.num_lost,
+        "asked": record.asked,
         "reason": record.reason,
         "at": record.at.timestamp(),
     }

@@ -13,7 +13,7 @@ from webapp.live.models import Event, RoundRecord
 
 FIELDS = [
     *("outcome", "members", "samples", "tokens", "loss", "held_out_loss", "duration_s"),
-    *("bytes_in", "bytes_out", "num_lost", "reason", "from_coordinator", "at"),
+    *("bytes_in", "bytes_out", "num_lost", "asked", "reason", "from_coordinator", "at"),
 ]
 
 
@@ -123,6 +123,7 @@ def _fill(record: RoundRecord, witnessed: Witnessed, at: datetime) -> None:
     record.bytes_in = verdict.bytes_in
     record.bytes_out = verdict.bytes_out
     record.num_lost = len(verdict.lost)
+    record.asked = verdict.asked
     record.reason = _reason(verdict)
     record.from_coordinator = witnessed.by_coordinator
     record.at = at
@@ -157,6 +158,8 @@ def story(record: RoundRecord) -> str:
         Outcome.UNDONE: f"Round {record.round} was undone",
     }[Outcome(record.outcome)]
     peers = "1 peer" if record.members == 1 else f"{record.members} peers"
+    if record.asked is not None:
+        peers = f"{record.members} of {record.asked} chosen peers"
     figures = f"{what}: {peers}{lost}, {record.samples:,} samples{loss}."
     told = record.outcome == Outcome.UNDONE or (record.from_coordinator and record.reason)
     if not told or record.outcome == Outcome.ALONE:
