@@ -11,6 +11,7 @@ from tests.live.agents import verdict
 from trainer.wire import Outcome, Refusal, Report, Role, RoundSeen, VerdictSummary
 from webapp.collaborations.services import coordinator_device
 from webapp.live.models import Event, RoundRecord
+from webapp.live.public import public_round
 from webapp.live.store import store
 
 
@@ -40,3 +41,10 @@ def test_an_offer_that_was_left_out_is_told_without_naming_its_maker(coordinator
     text = Event.objects.get(what="round").text
     assert "1 offer was left out: it claimed a weight of 1,000,000 for 10 tokens" in text
     assert "QmPeer" not in text + RoundRecord.objects.get().reason
+
+
+def test_of_a_round_for_which_peers_were_chosen_it_is_told_how_many_delivered(coordinator):
+    tell(coordinator, verdict(8).model_copy(update={"members": 3, "asked": 4}))
+    record = RoundRecord.objects.get()
+    assert "3 of 4 chosen peers" in Event.objects.get(what="round").text
+    assert record.asked == 4 and public_round(record)["asked"] == 4

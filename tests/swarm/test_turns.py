@@ -30,10 +30,14 @@ def test_two_of_three_train_in_each_round_and_still_do_without_the_coordinator(t
         def chosen() -> list[dict]:
             return [verdict for verdict in coordinator.rounds() if verdict["asked"] == 2]
 
+        def had_both(peer: Member) -> bool:
+            return bool(accepted(peer)) and RESTS in {
+                one["reason"] for one in peer.said("progress")
+            }
+
         wait_for(
             "rounds of two, and a turn and a rest of each",
-            lambda: len(chosen()) >= 3
-            and all(accepted(p) and RESTS in {x["reason"] for x in p.said("progress")} for p in peers),
+            lambda: len(chosen()) >= 3 and all(map(had_both, peers)),
             PATIENCE_S,
         )
         assert {verdict["members"] for verdict in chosen()} == {2}

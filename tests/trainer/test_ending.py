@@ -31,6 +31,7 @@ class Member:
         self.catch_up = SimpleNamespace(run=self.wanted.append)
         self.stage: Any = None
         self.own_check = None
+        self.turn = SimpleNamespace(decide=lambda verdict: None)
         self.timing = SimpleNamespace(deadline=Deadline(60))
         self.ending = Ending(self)  # type: ignore[arg-type]
 

@@ -17,6 +17,7 @@ from trainer.simulator.run import Rehearsal
 from trainer.wire import Role
 
 NOT_CHOSEN = "other devices were chosen"
+STOPPED = "this device stopped before the round ended"  # at the rehearsal's end
 
 
 def plan(folder: Path, strategy: str = "dedloc", limits: dict | None = None, **more) -> Plan:
@@ -65,15 +66,17 @@ def test_a_third_of_the_devices_train_in_each_round_in_turn_and_no_work_is_waste
 
 
 def test_one_that_offers_uninvited_is_refused_and_the_others_go_on(tmp_path: Path):
-    figures = Rehearsal(plan(tmp_path, liars=("uninvited",))).run()
+    rehearsal = Rehearsal(plan(tmp_path, liars=("uninvited",)))
+    figures = rehearsal.run()
     assert figures["reached"] and figures["attempts"] == {"clean": 10}
     refused = {reason for reason in figures["refused"] if NOT_CHOSEN in reason}
-    assert refused == {"peer-001: came in a round for which other devices were chosen"}
+    (liar,) = (life.name for life in rehearsal.lives if life.liar)
+    assert refused == {f"{liar}: came in a round for which other devices were chosen"}
     assert balanced(figures["samples"])
 
 
 def test_the_choice_goes_on_while_the_coordinator_is_dead_and_when_it_is_back(tmp_path: Path):
-    rehearsal = Rehearsal(plan(tmp_path, rounds=99, longest_s=240.0))
+    rehearsal = Rehearsal(plan(tmp_path, peers=6, rounds=99, longest_s=140.0))
     died_at: list[int] = []
 
     def die() -> None:
@@ -83,20 +86,20 @@ def test_the_choice_goes_on_while_the_coordinator_is_dead_and_when_it_is_back(tm
     def come_back() -> None:
         rehearsal.coordinator = rehearsal._add(Role.COORDINATOR, KINDS["lan"])
 
-    rehearsal.events.after(40.0, die)
-    rehearsal.events.after(130.0, come_back)
+    rehearsal.events.after(25.0, die)
+    rehearsal.events.after(80.0, come_back)
     figures = rehearsal.run()
     found = trained(rehearsal)
     last = rehearsal.coordinator.round
     assert last > died_at[0] + 6 and figures["stuck"] == figures["not_ended"] == []
     sizes = [len(found[number]) for number in range(1, last)]
-    assert sum(size == 3 for size in sizes) >= 0.8 * len(sizes)
+    assert sum(size == 2 for size in sizes) >= 0.8 * len(sizes)
     assert not any(NOT_CHOSEN in reason for reason in figures["refused"])
 
 
 def test_where_people_come_and_go_each_round_still_has_its_devices(tmp_path: Path):
     """Those chosen may be dead: then it is everybody's turn."""
-    figures = Rehearsal(plan(tmp_path, rounds=20, leaves_per_minute=0.5, seed=3)).run()
+    figures = Rehearsal(plan(tmp_path, rounds=16, leaves_per_minute=0.5, seed=3)).run()
     assert figures["reached"] and figures["killed"] + figures["left"] >= 5
     assert figures["stuck"] == figures["not_ended"] == []
     assert balanced(figures["samples"])
@@ -128,7 +131,7 @@ def test_when_all_of_those_chosen_die_the_others_take_the_round_over(tmp_path: P
 
 def test_by_speed_fast_devices_train_more_often_and_slow_ones_now_and_then(tmp_path: Path):
     rules = {"chosen_by": "speed", "share": 0.34}
-    rehearsal = Rehearsal(limited(plan(tmp_path, limits=rules, rounds=40), 8, deadline_s=6.0))
+    rehearsal = Rehearsal(limited(plan(tmp_path, limits=rules, rounds=25), 8, deadline_s=6.0))
     figures = rehearsal.run()
     assert figures["reached"] and figures["stuck"] == []
     turns: dict[str, int] = defaultdict(int)
@@ -158,19 +161,21 @@ def test_d05_a_round_with_fewer_devices_than_it_needs_waits_and_keeps_what_they_
     assert figures["reached"] and figures["attempts"] == {"clean": 3}
     first = rehearsal.ledger.witnessed[0]
     assert first.members == 3 and first.samples > 40
-    assert figures["samples"]["released"] == 0 and balanced(figures["samples"])
+    assert set(figures["refused"]) <= {STOPPED} and balanced(figures["samples"])
 
 
 def test_a_round_ends_with_the_first_of_those_chosen_and_takes_what_the_slow_one_has(
     tmp_path: Path,
 ):
-    limits = {"chosen_by": "lot", "share": 1.0, "done_share": 0.75}
-    several = {done: Rehearsal(limited(plan(tmp_path, peers=4, limits={**limits, "done_share": done}), 8))
-               for done in (0.75, 1.0)}
-    times = {done: rehearsal.run() for done, rehearsal in several.items()}
+    def made(done_share: float) -> Rehearsal:
+        limits = {"chosen_by": "lot", "share": 1.0, "done_share": done_share}
+        return Rehearsal(limited(plan(tmp_path, peers=4, limits=limits), 8))
+
+    several = {done_share: made(done_share) for done_share in (0.75, 1.0)}
+    times = {done_share: one.run() for done_share, one in several.items()}
     assert all(figures["reached"] for figures in times.values())
     assert times[0.75]["simulated_s"] < 0.8 * times[1.0]["simulated_s"]
     counts = [r.samples for _, r in several[0.75].ledger._receipts if r.accepted]
     most = 8 * several[0.75].plan.recipe.micro_batch
     assert max(counts) == most and 0 < min(counts) < most
-    assert times[0.75]["samples"]["released"] == 0
+    assert set(times[0.75]["refused"]) <= {STOPPED}

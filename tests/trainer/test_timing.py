@@ -18,7 +18,7 @@ def test_a_peer_that_wakes_ends_no_round_alone_before_it_has_looked_who_is_there
         peer=SimpleNamespace(coordinators=frozenset()),
         recipe=recipe,
         learner=SimpleNamespace(round=3),
-        tally=Tally(),
+        tally=Tally(samples=recipe.round.target_samples),
         stage=Stage.TRAINING,
         swarm_samples=lambda: recipe.round.target_samples,
     )

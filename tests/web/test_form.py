@@ -33,6 +33,7 @@ def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(
         ({"optimizer__learning_rate": "nan"}, "optimizer__learning_rate", "Enter a number"),
         ({"round__target_samples": "4", "micro_batch": "8"}, None, "smaller than micro_batch"),
         ({"family__causal__heads": "3"}, None, "multiple of heads"),
+        ({"participation__share": "0.5"}, None, "set it to 1 or chosen_by to lot or speed"),
         ({"strategy": "fedavg", "strategy__fedavg__local_momentum": "0.9"}, None, "choose sgd"),
         (
             {"strategy": "fednova", "strategy__fednova__local_optimizer": "adamw"},

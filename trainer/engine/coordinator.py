@@ -62,7 +62,9 @@ class CoordinatorLoop(RoundLoop):
     def work(self, view: View) -> None:
         """Nothing to accumulate: it waits for the others."""
         chosen = len(self.turn.chosen or ())
-        watching = f"watching the round of {chosen} chosen peers" if chosen else "watching the round"
+        watching = (
+            f"watching the round of {chosen} chosen peers" if chosen else "watching the round"
+        )
         reason = self.timing.missing(view) or watching
         self.show(Activity.WAITING, reason if view.peers else "no peer is training yet")
         clock.sleep(POLL_S)

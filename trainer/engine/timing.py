@@ -56,7 +56,7 @@ class Timing:
         return offers + own < self._loop.recipe.participation.least_members
 
     def enough_done(self, view: View) -> bool:
-        """Whether those are done who end a round before all are; the others hand in what they have."""
+        """Whether as many are done as end a round; the others then hand in what they have."""
         loop, rules = self._loop, self._loop.recipe.participation
         if rules.done_share == 1:
             return False

@@ -103,6 +103,7 @@ class Records:
                         "tokens": 0,
                         "loss_sum": 0.0,
                         "stage": Stage.TRAINING,
+                        "chosen": None,
                         "started": now,
                         "at": now,
                     }

@@ -3,8 +3,8 @@
 All members of an average have the same notes, so all draw the same lots for the next round, whether
 or not the coordinator is among them. A name's lot is u in (0, 1), made of the recipe's seed, the
 round and the name; chosen are those with the largest u^(1/w), which is a draw in proportion to the
-weights w (Efraimidis and Spirakis 2006). w is 1 or, by `speed`, what the coordinator's note says that
-the device brought of late. Who was not in that average is not chosen, and reads the list in the
+weights w (Efraimidis and Spirakis 2006). w is 1 or, by `speed`, what the device brought of late, as
+the coordinator's note says. Who was not in that average is not chosen, and reads the list in the
 coordinator's record.
 """
 

@@ -114,9 +114,7 @@ class Verdict:
         tokens = self.tokens
         return sum(note.loss_sum for note in self.offered) / tokens if tokens else None
 
-    def summary(
-        self, lost_before: Sequence[str] = (), asked: int | None = None
-    ) -> VerdictSummary:
+    def summary(self, lost_before: Sequence[str] = (), asked: int | None = None) -> VerdictSummary:
         """`lost_before` were lost in attempts at the same round that had to be repeated."""
         return VerdictSummary(
             round=self.round,
