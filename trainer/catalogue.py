@@ -45,3 +45,8 @@ def check(recipe: Recipe) -> None:
             f"{recipe.strategy.name} takes a step after each micro-batch, so its size is part of "
             "what is learned: give micro_batch a number, for example 8"
         )
+    if strategy.uncapped and recipe.participation.most_share < 1:
+        raise ValueError(
+            f"{strategy.uncapped}, so most_share must be 1: to give all the same say, set weigh_by "
+            "to equal"
+        )

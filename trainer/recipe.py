@@ -130,6 +130,13 @@ class Participation(Part):
         le=64,
         description="A round that has results of fewer devices is not applied: they wait for more.",
     )
+    most_share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="No device weighs more than this share of a round, however much data it has; "
+        "where there are too few for that, all weigh the same. 1: each as much as it has.",
+    )
     done_share: float = Field(
         1.0,
         gt=0,

@@ -111,9 +111,9 @@ class VerdictSummary(Message):
 class Receipt(Message):
     """One peer's accepted or refused offer: what credit is made of.
 
-    `share` is the part of the vector that it averaged for all; None where there was no average.
-    `own_loss` is that of the model after this round on texts of the device's owner, per target
-    token; only where the owner agreed to tell it.
+    `weight` is its part of the weight of all offers in the average, `share` the part of the vector
+    that it averaged for all; None where there was no average. `own_loss` is that of the model after
+    this round on texts of the device's owner, per target token, where the owner agreed to tell it.
     """
 
     kind: Literal["receipt"] = "receipt"
@@ -124,6 +124,7 @@ class Receipt(Message):
     reason: Line = ""
     compute_s: Seconds = 0.0
     share: Share | None = None
+    weight: Share | None = None
     own_loss: float | None = None
     verdict: VerdictSummary
 

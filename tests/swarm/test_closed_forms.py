@@ -6,7 +6,7 @@ x - g_i (x - b_i), with g_i = 1 - (1 - r a_i)^K.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -42,7 +42,8 @@ SHARES = [1 - (1 - RATE * a) ** steps for (a, _), steps in zip(PROBLEMS, STEPS, 
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Group]:
-    group = Group([(1,)])
+    """Neither weighs more than the other, whatever it claims."""
+    group = Group([(1,)], limits=replace(LIMITS, most_share=0.5))
     for _ in PROBLEMS:
         group.add()
     yield group
@@ -59,14 +60,14 @@ def four() -> Iterator[Group]:
     group.close()
 
 
-def train(group: Group, learners: list[Learner]) -> list[float]:
+def train(group: Group, learners: list[Learner], tokens: Sequence[int] = (100, 100)) -> list[float]:
     """One round of both, each with its own number of local steps; where they are after it."""
     for learner, (a, b), steps in zip(learners, PROBLEMS, STEPS, strict=True):
         for _ in range(steps):
             learner.learn(quadratic(a, b))
     offers = [[t.float() for t in learner.offer().tensors] for learner in learners]
     said = {place: {"steps": steps} for place, steps in enumerate(STEPS)}
-    results = group.average(offers, [100, 100], said)
+    results = group.average(offers, list(tokens), said)
     for name, learner, (verdict, mean) in zip(group.names, learners, results, strict=True):
         assert verdict.outcome is Outcome.CLEAN
         learner.accept([t.double() for t in mean], members_of(verdict, name))
@@ -82,6 +83,21 @@ def test_fedavg_ends_at_its_fixed_point_and_not_at_the_optimum(pair):
     assert fixed == pytest.approx(0.81551282)  # the optimum is 0.8
     assert found[-1] == pytest.approx([fixed] * 2, abs=1e-5)
     assert found[-1][0] == found[-1][1]  # to the last bit
+
+
+@pytest.mark.parametrize(
+    ("strategy", "params", "first"),
+    [
+        ("fedavg", {}, 1.6606856787),
+        ("fedprox", {"mu": 1}, 1.8928679531),
+        ("fednova", {}, 0.5837005842),
+    ],
+)
+def test_with_a_cap_nine_times_the_data_have_the_say_of_the_cap(pair, strategy, params, first):
+    """Also in FedNova's length of a step, which follows from the members' weights."""
+    with in_the_catalogue():
+        learners = [make_learner(strategy, x=3.0, **SGD, **params) for _ in PROBLEMS]
+        assert train(pair, learners, tokens=(900, 100)) == pytest.approx([first] * 2, abs=1e-6)
 
 
 @pytest.mark.parametrize(

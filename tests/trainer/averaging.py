@@ -10,6 +10,7 @@ from torch import Tensor
 
 from trainer.strategies.base import Member
 from trainer.swarm.codec import Codec
+from trainer.swarm.weights import capped
 
 Learners = Sequence[Any]  # `Learner`s, or tests' `Device`s
 
@@ -19,14 +20,18 @@ def average(
     refused: Collection[int] = (),
     lost: Collection[int] = (),
     codec: Codec | None = None,
+    most_share: float = 1.0,
 ) -> tuple[list[Tensor], list[Member]]:
-    """The mean of all offers but those of the `refused` ones, by their place; nobody's own.
+    """The mean of all offers but those of the `refused` ones, by their place; nobody's own. None
+    weighs more than `most_share`.
 
     Who was `lost` is in the mean of the last tensor and in no other. With a codec, offers and mean
     are what arrives.
     """
     arrives = codec.as_received if codec else (lambda tensor: tensor)
     offers = [learner.offer() for learner in learners]
+    taken = capped({str(n): offer.weight for n, offer in enumerate(offers)}, most_share)
+    offers = [replace(offer, weight=taken[str(n)]) for n, offer in enumerate(offers)]
     members = []
     for place, (learner, offer) in enumerate(zip(learners, offers, strict=True)):
         weight = 0.0 if place in refused or place in lost else offer.weight
@@ -52,9 +57,10 @@ def end_round(
     refused: Collection[int] = (),
     lost: Collection[int] = (),
     codec: Codec | None = None,
+    most_share: float = 1.0,
 ) -> None:
     """All but the lost accept; those `watching` have trained nothing, as the coordinator."""
-    mean, members = average(learners, refused, lost, codec)
+    mean, members = average(learners, refused, lost, codec, most_share)
     for place, learner in enumerate([*learners, *watching]):
         known = [replace(one, is_own=n == place) for n, one in enumerate(members)]
         if place not in lost:

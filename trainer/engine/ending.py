@@ -58,7 +58,10 @@ class Ending:
             self._average(offer, note, group)
         else:
             notes = {loop.peer.peer_id: note}
-            alone = Verdict(note.round, Outcome.ALONE, notes, reason="training alone")
+            weights = {loop.peer.peer_id: note.weight}
+            alone = Verdict(
+                note.round, Outcome.ALONE, notes, weights=weights, reason="training alone"
+            )
             self._apply(alone, offer.tensors)
 
     def _note(self, offer: Offer, group: set[str]) -> Note:
@@ -185,7 +188,9 @@ class Ending:
         loop.timing.deadline.learn(note.arrived_s for note in verdict.notes.values() if note.tokens)
         asked = loop.turn.decide(verdict)
         done = loop.start_round()
-        done.share = loop.share = verdict.shares.get(loop.peer.peer_id)
+        me = loop.peer.peer_id
+        done.share, done.weight = verdict.shares.get(me), verdict.say_of(me)
+        loop.share = done.share
         loop.stage = Stage.TRAINING
         loop.tracker.publish()
         loop.peer.share_state(loop.learner.round)
@@ -199,7 +204,7 @@ def members_of(verdict: Verdict, own: str) -> list[Member]:
     left_out = {*verdict.lost, *verdict.refused}
     return [
         Member(
-            weight=0.0 if name in left_out else note.weight,
+            weight=0.0 if name in left_out else verdict.weights.get(name, 0.0),
             steps=note.steps,
             note=note.extra,
             lost=name in verdict.lost,

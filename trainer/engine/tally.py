@@ -13,7 +13,8 @@ from trainer.wire import Outcome, Receipt, VerdictSummary
 class Tally:
     """`lost` are members lost in attempts at this round that had to be repeated. `arrived_s` is how
     long after the round's beginning the first attempt was, `share` what this peer carried of the
-    average for all; `own_loss` is on its owner's held-out texts, where that may be told.
+    average for all, `weight` its say in it (`wire.Receipt`); `own_loss` is on its owner's held-out
+    texts, where that may be told.
     """
 
     samples: int = 0
@@ -23,6 +24,7 @@ class Tally:
     attempts: int = 0
     arrived_s: float = 0.0
     share: float | None = None
+    weight: float | None = None
     own_loss: float | None = None
     lost: list[str] = field(default_factory=list)
     started: float = field(default_factory=clock.now)
@@ -45,6 +47,7 @@ class Tally:
             reason=refusal[:300],
             compute_s=self.compute_s,
             share=self.share,
+            weight=self.weight,
             own_loss=self.own_loss,
             verdict=summary,
         )

@@ -114,6 +114,7 @@ def conclude(
         "refused": {**refused, **judgement.refused},
         "struck": tuple(sorted(refused)),
         "shares": dict(zip(names, shares, strict=True)),
+        "weights": judgement.weights(),
         "failed_parts": course.failed_parts,
         "bytes_in": course.bytes_in,
         "bytes_out": course.bytes_out,

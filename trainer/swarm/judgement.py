@@ -17,6 +17,7 @@ from trainer.recipe import Recipe
 from trainer.strategies.base import Strategy
 from trainer.swarm.selection import in_force
 from trainer.swarm.verdict import Note, deviates, short
+from trainer.swarm.weights import capped
 
 LONGEST = 1e30
 DENSEST = 3.0  # target tokens of a sample, against the middle of the group
@@ -25,19 +26,25 @@ DENSEST = 3.0  # target tokens of a sample, against the middle of the group
 @dataclass(frozen=True)
 class Limits:
     """What the recipe lets one offer hold; `longest` is its strategy's. `least_members` have to
-    offer something.
+    offer something, and none weighs more than `most_share` of all.
     """
 
     most_samples: int
     sequence_length: int
     longest: float = Strategy.longest
     least_members: int = 1
+    most_share: float = 1.0
 
 
 def limits_of(recipe: Recipe) -> Limits:
-    longest = catalogue.create("strategies", recipe.strategy).longest
-    least = recipe.participation.least_members
-    return Limits(recipe.round.most_samples(), recipe.sequence_length, longest, least)
+    rules = recipe.participation
+    return Limits(
+        recipe.round.most_samples(),
+        recipe.sequence_length,
+        catalogue.create("strategies", recipe.strategy).longest,
+        rules.least_members,
+        rules.most_share,
+    )
 
 
 @dataclass(frozen=True)
@@ -46,10 +53,12 @@ class Judgement:
 
     notes: dict[str, Note]
     refused: dict[str, str]
+    most_share: float = 1.0
 
     def weights(self) -> dict[str, float]:
-        """Of the offers that count."""
-        return {n: note.weight for n, note in self.notes.items() if n not in self.refused}
+        """Of the offers that count, as the average takes them."""
+        said = {n: note.weight for n, note in self.notes.items() if n not in self.refused}
+        return capped(said, self.most_share)
 
 
 def judge(
@@ -73,7 +82,7 @@ def judge(
         for name, note in standing.items():
             if reason := rule(name, note, standing, limits, known):
                 refused[name] = reason
-    return Judgement(notes, refused)
+    return Judgement(notes, refused, limits.most_share)
 
 
 def agreed(

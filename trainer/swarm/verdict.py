@@ -74,7 +74,8 @@ def short(name: str) -> str:
 class Verdict:
     """`notes` by peer id; `lost` are members that went silent while averaging, `refused` those
     whose offers were left out of it, and why; `struck` are those of them that reducers found.
-    `shares`: which part of the vector each member averaged for the others.
+    `shares`: which part of the vector each member averaged for the others; `weights`: what each
+    offer that was not refused weighs in the average.
     """
 
     round: int
@@ -84,6 +85,7 @@ class Verdict:
     refused: dict[str, str] = field(default_factory=dict)
     struck: tuple[str, ...] = ()
     shares: dict[str, float] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
     failed_parts: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
@@ -113,6 +115,11 @@ class Verdict:
         """Mean over all target tokens of the round."""
         tokens = self.tokens
         return sum(note.loss_sum for note in self.offered) / tokens if tokens else None
+
+    def say_of(self, name: str) -> float:
+        """Which part of the average's weight that member's offer has; 0 where it is not in it."""
+        taken = {n: w for n, w in self.weights.items() if n not in {*self.lost, *self.refused}}
+        return taken.get(name, 0.0) / (sum(taken.values()) or 1.0)
 
     def summary(self, lost_before: Sequence[str] = (), asked: int | None = None) -> VerdictSummary:
         """`lost_before` were lost in attempts at the same round that had to be repeated."""

@@ -171,6 +171,7 @@ class CollaborationForm(forms.Form):
     def _make_recipe(self, cleaned: dict[str, Any], slug: str) -> None:
         try:
             recipe = self._recipe(cleaned, slug)
+            catalogue.check(recipe)
             self._check_length(recipe)
             self._check_size(recipe)
         except ValidationError as error:

@@ -9,8 +9,8 @@ from django.db import models
 class Receipt(models.Model):
     """The lasting record of one offer. `(session, seq)` is its idempotency key.
 
-    `own_loss` is of the model after the round, on held-out texts of the device's owner, who agreed
-    to tell it; per target token.
+    `weight` is its part of the weight of all offers in the average. `own_loss`, per target token,
+    is of the model after the round, on held-out texts of the device's owner, who agreed to tell it.
     """
 
     session = models.ForeignKey(
@@ -25,6 +25,7 @@ class Receipt(models.Model):
     compute_s = models.FloatField(default=0.0)
     bytes_in = models.PositiveBigIntegerField(default=0)
     bytes_out = models.PositiveBigIntegerField(default=0)
+    weight = models.FloatField(null=True, blank=True)
     own_loss = models.FloatField(null=True, blank=True)
     at = models.DateTimeField(db_index=True)
 
@@ -41,7 +42,8 @@ class Receipt(models.Model):
 class HourlyCredit(models.Model):
     """Counters per hour; leaderboards and charts read only these.
 
-    `user` null: the account was deleted, its figures stay in the totals.
+    `user` null: the account was deleted, its figures stay in the totals. `weight` adds up which
+    part of the weight of all offers this device's had in each of `rounds`, where agents tell it.
     """
 
     collaboration = models.ForeignKey("collaborations.Collaboration", on_delete=models.CASCADE)
@@ -52,6 +54,7 @@ class HourlyCredit(models.Model):
     tokens = models.PositiveBigIntegerField(default=0)
     rounds = models.PositiveBigIntegerField(default=0)
     compute_s = models.FloatField(default=0.0)
+    weight = models.FloatField(default=0.0)
 
     class Meta:
         constraints = [

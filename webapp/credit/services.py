@@ -24,12 +24,14 @@ class Sums:
     tokens: int = 0
     rounds: int = 0
     compute_s: float = 0.0
+    weight: float = 0.0
 
     def add(self, receipt: Receipt) -> None:
         self.samples += receipt.samples
         self.tokens += receipt.tokens
         self.rounds += 1
         self.compute_s += receipt.compute_s
+        self.weight += receipt.weight or 0.0
 
 
 def book_receipt(session: Session, report: Report) -> bool:
@@ -95,6 +97,7 @@ def _row(session: Session, seq: int, body: WireReceipt, now: datetime) -> Receip
         compute_s=body.compute_s,
         bytes_in=body.verdict.bytes_in,
         bytes_out=body.verdict.bytes_out,
+        weight=body.weight,
         own_loss=body.own_loss,
         at=now,
     )
@@ -139,7 +142,8 @@ def _add_to_hour(credit: dict[tuple[Any, ...], Sums], hour: datetime) -> None:
         row.tokens += sums.tokens
         row.rounds += sums.rounds
         row.compute_s += sums.compute_s
-    fields = ["samples", "tokens", "rounds", "compute_s"]
+        row.weight += sums.weight
+    fields = ["samples", "tokens", "rounds", "compute_s", "weight"]
     HourlyCredit.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=keys, update_fields=fields
     )

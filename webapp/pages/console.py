@@ -18,6 +18,7 @@ from webapp.collaborations.selectors import version_of, visible_collaborations
 from webapp.collaborations.sizes import size_of
 from webapp.collaborations.states import MOVES
 from webapp.collaborations.text_addresses import addresses
+from webapp.credit.data_shares import data_shares
 from webapp.credit.own_losses import spread_of
 from webapp.devices.selectors import devices_in
 from webapp.live.selectors import snapshot
@@ -43,7 +44,8 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
     found = find(request, slug)
     after = MOVES[State(found.state)]
     now = snapshot(found)
-    size = size_of(found.recipe)
+    recipe = found.recipe
+    size = size_of(recipe)
     return render(
         request,
         "console_collaboration.html",
@@ -57,6 +59,8 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
             "snapshot": now,
             "sentence": sentence(now),
             "devices": devices_in(found),
+            "data_shares": data_shares(found),
+            "participation": recipe.participation,
             "own_losses": spread_of(found) if found.recipe.is_private else None,
             "readings": how_far(found, now=timezone.now()),
             "version": version_of(found),

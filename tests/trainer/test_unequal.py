@@ -1,0 +1,121 @@
+"""Unequal devices in every strategy: one class, next to nothing, a lot, and ten times slower."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.trainer.averaging import end_round
+from tests.trainer.models import make_batch, make_recipe
+from tests.trainer.rehearsals import make_plan
+from tests.trainer.test_every_strategy import LOCAL, every_local_one, every_strategy
+from tests.trainer.test_simulator import balanced
+from trainer import catalogue
+from trainer.engine.learner import Learner
+from trainer.families.base import Batch
+from trainer.recipe import Choice, Optimizer, Recipe
+from trainer.simulator.plan import Plan
+from trainer.simulator.run import Rehearsal
+
+SLOW_S, FAST_S = 2.5, 0.25  # a micro-batch
+STEPS = 8
+DEADLINE_S = 8.0
+
+
+def options_for(name: str) -> Optimizer:
+    is_sgd = catalogue.create("strategies", Choice(name=name)).optimizer == "sgd"
+    rate = 0.3 if is_sgd else 1e-2
+    return Optimizer(learning_rate=rate, warmup_rounds=0, schedule="constant")
+
+
+def recipe_for(name: str) -> Recipe:
+    return make_recipe(strategy=Choice(name=name), optimizer=options_for(name))
+
+
+def one_class(rows: int) -> Batch:
+    """Every target is the same token."""
+    batch = make_batch(rows=rows)
+    return Batch(batch.ids, batch.targets.masked_fill(batch.targets != -100, 9), batch.attention)
+
+
+@every_strategy
+def test_d02_one_class_next_to_nothing_and_a_lot_train_one_model_that_learns(name: str):
+    everything, single, tiny, nothing = (Learner(recipe_for(name), pad_id=0) for _ in range(4))
+    test = [make_batch(seed=900, rows=32)]
+    before, _ = everything.evaluate(test)
+    for number in range(15):
+        for step in range(6):
+            everything.learn(make_batch(6 * number + step, rows=24))
+        single.learn(one_class(2))
+        tiny.learn(make_batch(number, rows=1))
+        end_round([everything, single, tiny, nothing])
+    for other in (single, tiny, nothing):
+        pairs = zip(other.anchor, everything.anchor, strict=True)
+        assert all(torch.equal(mine, theirs) for mine, theirs in pairs)
+    after, _ = nothing.evaluate(test)
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in everything.anchor)
+    assert after < before - 0.2
+
+
+def unequal(folder: Path, name: str, rounds: int = 5) -> Plan:
+    """Rounds that end when all have taken their steps, or at the deadline."""
+    plan = make_plan(folder, peers=4, rounds=rounds)
+    timing = plan.recipe.round.model_copy(
+        update={"target_samples": 10**6, "deadline_s": DEADLINE_S}
+    )
+    choice = Choice(name=name, params={"most_local_steps": STEPS})
+    changes = {"round": timing, "strategy": choice, "optimizer": options_for(name)}
+    return replace(plan, recipe=plan.recipe.model_copy(update=changes))
+
+
+def rehearse(plan: Plan, slow_s: float = SLOW_S) -> tuple[Rehearsal, dict]:
+    """The first peer needs so long for a micro-batch, the others FAST_S."""
+    rehearsal, rows = Rehearsal(plan), plan.recipe.micro_batch or 1
+
+    def set_speeds() -> None:
+        for life in rehearsal.lives[1:]:
+            life._samples_per_s = rows / (slow_s if life is rehearsal.lives[1] else FAST_S)
+        if len(rehearsal.lives) <= plan.peers:
+            rehearsal.events.after(0.01, set_speeds)
+
+    set_speeds()
+    return rehearsal, rehearsal.run()
+
+
+@every_local_one
+def test_a_device_ten_times_slower_hands_in_the_part_it_has_and_nobody_waits_for_more(
+    tmp_path: Path, name: str
+):
+    rehearsal, figures = rehearse(unequal(tmp_path, name))
+    assert figures["reached"] and figures["stuck"] == []
+    assert figures["samples"]["released"] == 0 and balanced(figures["samples"])
+    slow = rehearsal.lives[1].name
+    rows = rehearsal.plan.recipe.micro_batch or 1
+    counts = {slow: set(), "others": set()}
+    for who, receipt in rehearsal.ledger._receipts:
+        assert receipt.accepted
+        counts[slow if who == slow else "others"].add(receipt.samples // rows)
+    assert max(counts[slow]) < STEPS and counts["others"] == {STEPS}
+    assert figures["simulated_s"] / rehearsal.plan.rounds < DEADLINE_S + SLOW_S + 2
+
+
+@pytest.mark.parametrize("name", ["dedloc", *LOCAL])
+def test_d05_what_comes_after_its_round_is_stale_and_its_maker_takes_the_new_state(
+    tmp_path: Path, name: str
+):
+    """One micro-batch takes longer than a round: nothing of it is in any average."""
+    plan = make_plan(tmp_path, peers=4, rounds=8)
+    if name != "dedloc":
+        plan = unequal(tmp_path, name, rounds=8)
+    rehearsal, figures = rehearse(plan, slow_s=12.0)
+    assert figures["reached"] and balanced(figures["samples"])
+    late = rehearsal.lives[1]
+    receipts = [receipt for who, receipt in rehearsal.ledger._receipts if who == late.name]
+    assert not any(receipt.accepted for receipt in receipts)
+    for number, seen in rehearsal.ledger.witnessed.items():
+        assert seen.members == 3, number
+    assert any("went on to round" in reason for reason in figures["refused"])
+    assert late.round > 0  # it has taken the state of a later round
