@@ -45,6 +45,10 @@ def check(recipe: Recipe) -> None:
             f"{recipe.strategy.name} takes a step after each micro-batch, so its size is part of "
             "what is learned: give micro_batch a number, for example 8"
         )
+    if recipe.participation.late_rounds and not strategy.takes_late:
+        raise ValueError(
+            f"{recipe.strategy.name} has no use for results of earlier rounds: set late_rounds to 0"
+        )
     if strategy.uncapped and recipe.participation.most_share < 1:
         raise ValueError(
             f"{strategy.uncapped}, so most_share must be 1: to give all the same say, set weigh_by "

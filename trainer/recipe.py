@@ -137,6 +137,13 @@ class Participation(Part):
         description="No device weighs more than this share of a round, however much data it has; "
         "where there are too few for that, all weigh the same. 1: each as much as it has.",
     )
+    late_rounds: int = Field(
+        0,
+        ge=0,
+        le=20,
+        description="A result that misses its round by so many at most is taken with the next one, "
+        "and weighs 1/sqrt(1 + rounds late) of it. 0: it is refused. For FedAvg, FedProx, DiLoCo.",
+    )
     done_share: float = Field(
         1.0,
         gt=0,

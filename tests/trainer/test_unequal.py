@@ -12,14 +12,18 @@ from tests.trainer.averaging import end_round
 from tests.trainer.models import make_batch, make_recipe
 from tests.trainer.rehearsals import make_plan
 from tests.trainer.test_every_strategy import LOCAL, every_local_one, every_strategy
+from tests.trainer.test_judgement import KNOWN, LIMITS, coordinator, note
 from tests.trainer.test_simulator import balanced
 from trainer import catalogue
 from trainer.engine.learner import Learner
 from trainer.families.base import Batch
-from trainer.recipe import Choice, Optimizer, Recipe
+from trainer.recipe import Choice, Optimizer, Participation, Recipe
 from trainer.simulator.plan import Plan
 from trainer.simulator.run import Rehearsal
+from trainer.swarm.judgement import judge
+from trainer.swarm.weights import discount
 
+TAKES_LATE = [name for name in LOCAL if catalogue.plugins("strategies")[name].takes_late]
 SLOW_S, FAST_S = 2.5, 0.25  # a micro-batch
 STEPS = 8
 DEADLINE_S = 8.0
@@ -71,6 +75,11 @@ def unequal(folder: Path, name: str, rounds: int = 5) -> Plan:
     return replace(plan, recipe=plan.recipe.model_copy(update=changes))
 
 
+def taking_late(plan: Plan, rounds: int) -> Plan:
+    rules = Participation(late_rounds=rounds)
+    return replace(plan, recipe=plan.recipe.model_copy(update={"participation": rules}))
+
+
 def rehearse(plan: Plan, slow_s: float = SLOW_S) -> tuple[Rehearsal, dict]:
     """The first peer needs so long for a micro-batch, the others FAST_S."""
     rehearsal, rows = Rehearsal(plan), plan.recipe.micro_batch or 1
@@ -119,3 +128,56 @@ def test_d05_what_comes_after_its_round_is_stale_and_its_maker_takes_the_new_sta
         assert seen.members == 3, number
     assert any("went on to round" in reason for reason in figures["refused"])
     assert late.round > 0  # it has taken the state of a later round
+
+
+def lateness(rehearsal: Rehearsal) -> list[int]:
+    """By its weight, how late each of the first device's accepted results was."""
+    name = rehearsal.lives[1].name
+    receipts = [(who, r) for who, r in rehearsal.ledger._receipts if r.accepted]
+    found = []
+    for mine in (receipt for who, receipt in receipts if who == name):
+        others = sum(r.tokens for who, r in receipts if r.round == mine.round) - mine.tokens
+        heavy = {s: mine.tokens * discount(s) for s in range(20)}
+        matching = [
+            s for s, w in heavy.items() if mine.weight == pytest.approx(w / (w + others), abs=1e-9)
+        ]
+        found += matching or [-1]
+    return found
+
+
+@pytest.mark.parametrize("name", TAKES_LATE)
+def test_where_the_recipe_allows_it_a_late_result_is_taken_for_less(tmp_path: Path, name: str):
+    """FedBuff: s rounds late it weighs 1 / sqrt(1 + s) of what it would."""
+    plan = taking_late(unequal(tmp_path, name, rounds=12), 20)
+    rehearsal, figures = rehearse(plan, slow_s=12.0)
+    assert figures["reached"] and balanced(figures["samples"])
+    assert not any("went on to round" in reason for reason in figures["refused"])
+    assert lateness(rehearsal) and min(lateness(rehearsal)) >= 1
+
+
+def test_a_result_that_is_more_rounds_late_than_the_recipe_allows_is_dropped(tmp_path: Path):
+    plan = taking_late(unequal(tmp_path, "fedavg", rounds=14), 1)
+    rehearsal, figures = rehearse(plan, slow_s=25.0)
+    assert figures["reached"] and balanced(figures["samples"])
+    assert any("went on to round" in reason for reason in figures["refused"])
+    assert set(lateness(rehearsal)) <= {1}
+
+
+def test_who_claims_less_lateness_than_weight_or_more_than_allowed_is_refused():
+    limits = replace(LIMITS, late_rounds=4)
+    fair = note(late=3, weight=500.0)
+    for offer, words in (
+        (note(late=3, weight=501.0), "claimed a weight of 501"),
+        (note(late=5, weight=400.0), "was made 5 rounds ago: too late"),
+    ):
+        gathered = {"A": note(), "B": fair, "M": coordinator(), "X": offer}
+        found = judge(gathered, 5, limits, KNOWN)
+        assert found.refused.keys() == {"X"} and words in found.refused["X"]
+    assert judge({"A": note(), "B": fair}, 5, LIMITS, KNOWN).refused.keys() == {"B"}
+
+
+@pytest.mark.parametrize("name", sorted({"dedloc", *LOCAL} - set(TAKES_LATE)))
+def test_a_strategy_whose_results_are_of_their_round_alone_is_refused_with_late_ones(name: str):
+    recipe = make_recipe(strategy=Choice(name=name), participation=Participation(late_rounds=2))
+    with pytest.raises(ValueError, match="has no use for results of earlier rounds"):
+        catalogue.check(recipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.engine.late import hand_in, set_aside
 from trainer.swarm import clock
 from trainer.swarm.progress import Stage, View
 from trainer.wire import Activity, Wish
@@ -42,7 +43,8 @@ class CatchUp:
     def run(self, at_least: int) -> bool:
         """Until a peer gave us the state of a round that new, or it is no longer wanted."""
         loop, pause_s = self._loop, FIRST_PAUSE_S
-        loop.release(f"the swarm went on to round {at_least} without it")
+        reason = f"the swarm went on to round {at_least} without it"
+        late = set_aside(loop, reason)
         loop.enter(Stage.AWAY)
         while self._is_wanted():
             loop.show(Activity.CATCHING_UP, f"taking round {at_least} from another peer")
@@ -50,6 +52,7 @@ class CatchUp:
             if state is not None:
                 loop.learner.load_state(*state)
                 loop.start_round()
+                hand_in(loop, late, reason)
                 loop.peer.share_state(loop.learner.round)
                 self._ahead_since = None
                 return True
@@ -61,8 +64,9 @@ class CatchUp:
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
             view = loop.tracker.view()
             if view.round is None or view.round == loop.learner.round:
-                return False
+                break
             at_least = min(at_least, view.round) if view.round < at_least - 1 else at_least
+        hand_in(loop, late, reason)
         return False
 
     def _is_wanted(self) -> bool:

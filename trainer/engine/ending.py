@@ -74,6 +74,7 @@ class Ending:
             tokens=loop.tally.tokens,
             loss_sum=loop.tally.loss_sum,
             steps=loop.learner.context.steps,
+            late=loop.tally.late,
             weight=offer.weight,
             norm=norm_of(offer.tensors),
             fingerprint=loop.learner.fingerprint(),

@@ -33,6 +33,7 @@ class Learner:
     def __init__(self, recipe: Recipe, pad_id: int) -> None:
         self.recipe = recipe
         self.round = 0
+        self.late: Offer | None = None  # of an earlier round, in place of this one's
         self._lock = threading.RLock()
         self.strategy = catalogue.create("strategies", recipe.strategy)
         self.device = place()
@@ -57,7 +58,7 @@ class Learner:
     # ------------------------------------------------------------ one round
     def begin(self) -> Context:
         """Starts the round anew: nothing accumulated, parameters at the anchor."""
-        gradient = self._rewind()
+        gradient, self.late = self._rewind(), None
         self.context = Context(
             params=self.params,
             anchor=self.anchor,
@@ -124,7 +125,7 @@ class Learner:
     @torch.no_grad()
     def offer(self) -> Offer | None:
         """What the round has accumulated; None when it is not finite."""
-        offer: Offer = self.strategy.offer(self.context)
+        offer: Offer = self.late or self.strategy.offer(self.context)
         finite = all(bool(torch.isfinite(tensor).all()) for tensor in offer.tensors)
         return offer if finite else None
 

@@ -14,7 +14,7 @@ class Tally:
     """`lost` are members lost in attempts at this round that had to be repeated. `arrived_s` is how
     long after the round's beginning the first attempt was, `share` what this peer carried of the
     average for all, `weight` its say in it (`wire.Receipt`); `own_loss` is on its owner's held-out
-    texts, where that may be told.
+    texts, where that may be told. `late`: this was learned so many rounds ago.
     """
 
     samples: int = 0
@@ -22,6 +22,7 @@ class Tally:
     loss_sum: float = 0.0
     compute_s: float = 0.0
     attempts: int = 0
+    late: int = 0
     arrived_s: float = 0.0
     share: float | None = None
     weight: float | None = None

@@ -103,6 +103,8 @@ class Timing:
     def full(self) -> str:
         """Why this peer may take no more local steps in this round; "" when it may."""
         learner, computed_s = self._loop.learner, self._loop.tally.compute_s
+        if self._loop.tally.late:
+            return "hands in what it had for an earlier round"
         if learner.full:
             return f"took its {learner.context.steps} local steps"
         if 0 < learner.strategy.most_s <= computed_s:

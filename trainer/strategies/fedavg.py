@@ -67,6 +67,7 @@ class FedAvg(base.Strategy):
     label = "FedAvg (local training)"
     summary = "Peers train by themselves and average the results; little traffic, simple to follow."
     local = True
+    takes_late = True
     Params = Params
     nesterov: ClassVar[bool] = False
 

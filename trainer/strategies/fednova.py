@@ -42,6 +42,7 @@ class FedNova(fedprox.FedProx):
     label = "FedNova (local training, normalised)"
     summary = "FedAvg in which a fast device does not count for more because it took more steps."
     Params = Params
+    takes_late = False  # its length follows from the steps of this round
 
     def offer(self, ctx: base.Context) -> base.Offer:
         change = super().offer(ctx)

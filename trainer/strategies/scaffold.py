@@ -50,6 +50,7 @@ class Scaffold(fedavg.FedAvg):
     summary = "Local steps head for the optimum of all data, however it differs; twice the traffic."
     Params = Params
     vectors = 2
+    takes_late = False  # corrections are against this round's c
     uncapped = "SCAFFOLD books each device's corrections with the weight that it offered"
     longest = 100.0  # a newcomer goes all the way to its own optimum, which the others no longer do
 

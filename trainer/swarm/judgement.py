@@ -17,7 +17,7 @@ from trainer.recipe import Recipe
 from trainer.strategies.base import Strategy
 from trainer.swarm.selection import in_force
 from trainer.swarm.verdict import Note, deviates, short
-from trainer.swarm.weights import capped
+from trainer.swarm.weights import ROUNDING, capped, discount
 
 LONGEST = 1e30
 DENSEST = 3.0  # target tokens of a sample, against the middle of the group
@@ -34,6 +34,7 @@ class Limits:
     longest: float = Strategy.longest
     least_members: int = 1
     most_share: float = 1.0
+    late_rounds: int = 0
 
 
 def limits_of(recipe: Recipe) -> Limits:
@@ -44,6 +45,7 @@ def limits_of(recipe: Recipe) -> Limits:
         catalogue.create("strategies", recipe.strategy).longest,
         rules.least_members,
         rules.most_share,
+        rules.late_rounds,
     )
 
 
@@ -138,7 +140,10 @@ def _barred(
 def _overweight(
     name: str, note: Note, notes: Mapping[str, Note], limits: Limits, known: Collection[str]
 ) -> str:
-    if (note.weight > 0) != (note.tokens > 0) or note.weight > max(note.tokens, note.samples):
+    if note.late > limits.late_rounds:
+        return f"was made {note.late:,} rounds ago: too late"
+    most = max(note.tokens, note.samples) * discount(note.late) * (1 + ROUNDING)
+    if (note.weight > 0) != (note.tokens > 0) or note.weight > most:
         return f"claimed a weight of {note.weight:,.0f} for {note.tokens:,} tokens"
     if note.tokens > note.samples * limits.sequence_length:
         return f"claimed {note.tokens:,} tokens in {note.samples:,} samples"

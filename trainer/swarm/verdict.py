@@ -29,7 +29,7 @@ MOST_RECEIVED = 32
 
 class Note(Message):
     """Travels with an offer and reaches every member. `loss_sum` is over `tokens` target tokens;
-    `steps` are micro-batches, and `extra` is the strategy's.
+    `steps` are micro-batches, `extra` is the strategy's, and it was made `late` rounds ago.
 
     `fingerprint` is a few fixed projections of the parameters the round began with, the last one
     their length: equal peers have equal ones. `norm` is the offer's length (L2), `arrived_s` the
@@ -49,6 +49,7 @@ class Note(Message):
     tokens: Count
     loss_sum: float
     steps: Count = 0
+    late: Count = 0
     weight: float = Field(ge=0)
     norm: float = Field(ge=0)
     fingerprint: tuple[float, ...] = Field(max_length=16)
@@ -112,9 +113,10 @@ class Verdict:
 
     @property
     def loss(self) -> float | None:
-        """Mean over all target tokens of the round."""
-        tokens = self.tokens
-        return sum(note.loss_sum for note in self.offered) / tokens if tokens else None
+        """Mean over all target tokens of this round; what came late has met other parameters."""
+        now = [note for note in self.offered if not note.late]
+        tokens = sum(note.tokens for note in now)
+        return sum(note.loss_sum for note in now) / tokens if tokens else None
 
     def say_of(self, name: str) -> float:
         """Which part of the average's weight that member's offer has; 0 where it is not in it."""

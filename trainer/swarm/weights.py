@@ -24,3 +24,11 @@ def capped(weights: Mapping[str, float], most_share: float) -> dict[str, float]:
         if weight <= level * (1 + ROUNDING):
             break
     return {name: min(weight, level) if above else weight for name, weight in weights.items()}
+
+
+def discount(rounds_late: int) -> float:
+    """What is left of the weight of a change that was made so many rounds ago, 1 / sqrt(1 + s).
+
+    FedBuff (Nguyen et al. 2022).
+    """
+    return float((1 + rounds_late) ** -0.5)
