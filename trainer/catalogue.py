@@ -45,12 +45,30 @@ def check(recipe: Recipe) -> None:
             f"{recipe.strategy.name} takes a step after each micro-batch, so its size is part of "
             "what is learned: give micro_batch a number, for example 8"
         )
-    if recipe.participation.late_rounds and not strategy.takes_late:
+    if strategy.most_passes and not recipe.is_private:
+        raise ValueError(
+            "most_passes are over each volunteer's own texts, and this recipe trains on none: set "
+            "it to 0, and most_local_steps or most_training_s instead"
+        )
+    _check_participation(recipe, strategy)
+
+
+def _check_participation(recipe: Recipe, strategy: Any) -> None:
+    """Raises ValueError when a rule of the recipe cannot hold with this strategy."""
+    rules = recipe.participation
+    if rules.late_rounds and not strategy.takes_late:
         raise ValueError(
             f"{recipe.strategy.name} has no use for results of earlier rounds: set late_rounds to 0"
         )
-    if strategy.uncapped and recipe.participation.most_share < 1:
+    if strategy.uncapped and rules.most_share < 1:
         raise ValueError(
             f"{strategy.uncapped}, so most_share must be 1: to give all the same say, set weigh_by "
             "to equal"
+        )
+    is_limited = strategy.most_steps or strategy.most_s or strategy.most_passes
+    if rules.done_share < 1 and not is_limited:
+        raise ValueError(
+            f"done_share ({rules.done_share:g}) is of devices that are done with a round, and "
+            "without a limit none ever is: set most_local_steps, most_training_s or most_passes, "
+            "or done_share to 1"
         )

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.swarm.swarm import Member, Swarm
+from tests.swarm.swarm import SENTENCES, Member, Swarm
 from tests.waiting import wait_for
-from trainer.recipe import Choice
+from trainer.data.survey import survey
+from trainer.recipe import Choice, Text
+from trainer.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.swarm
 MOST_STEPS = 25
@@ -57,6 +59,38 @@ def test_fedavg_peers_take_as_many_local_steps_as_they_manage(tmp_path: Path):
     try:
         coordinator, *peers = learn_together(swarm)
         assert_one_training(coordinator, *peers)
+    finally:
+        swarm.close()
+
+
+@pytest.mark.soak
+def test_by_passes_a_device_with_more_text_of_its_own_takes_more_steps(tmp_path: Path):
+    """Neither the target nor the deadline ends a round here."""
+    swarm = Swarm(tmp_path, target_samples=10**7, deadline_s=3600)
+    swarm.recipe = swarm.recipe.model_copy(
+        update={
+            "strategy": Choice(name="fedavg", params={"most_passes": 2}),
+            "texts": (Text(kind="private"),),
+        }
+    )
+    try:
+        coordinator = swarm.open()
+        tokenizer, samples = Tokenizer(swarm.tokenizer, 320), {}
+        for name, lines in {"little": 60, "much": 300}.items():
+            own = tmp_path / f"{name}.txt"
+            own.write_text("\n".join(f"{SENTENCES[n % 4]} {n}" for n in range(lines)))
+            samples[name] = survey(own, tokenizer, "masked", swarm.recipe.sequence_length).samples
+            swarm.add(name, text=str(own))
+        wait_for("shared rounds", lambda: num_shared(coordinator) >= 3, PATIENCE_S)
+        batch = swarm.recipe.micro_batch
+        for name, own_samples in samples.items():
+            peer, wanted = swarm.members[name], batch * math.ceil(2 * own_samples / batch)
+            assert {r["samples"] for r in peer.said("receipt") if r["accepted"]} == {wanted}
+            assert peer.stop() == "stopped"
+        assert samples["much"] > 4 * samples["little"]
+        shown = {progress["reason"] for progress in swarm.members["little"].said("progress")}
+        wait = f"went 2 times through its own {samples['little']} samples; waiting for the others"
+        assert wait in shown
     finally:
         swarm.close()
 

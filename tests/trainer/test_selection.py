@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from tests.trainer.models import make_recipe
 from tests.trainer.test_judgement import KNOWN, LIMITS, coordinator, note
-from trainer.recipe import MOST_CHOSEN, Participation
+from trainer import catalogue
+from trainer.recipe import MOST_CHOSEN, Choice, Participation
 from trainer.swarm.conclusion import void
 from trainer.swarm.judgement import Limits, judge, limits_of
 from trainer.swarm.selection import Brought, draw, in_force, next_chosen
@@ -92,6 +93,16 @@ def test_over_selection_ends_a_round_with_the_first_of_those_chosen():
 def test_a_share_of_devices_that_are_all_chosen_makes_no_sense():
     with pytest.raises(ValidationError, match="set it to 1 or chosen_by to lot or speed"):
         Participation(share=0.5)
+
+
+def test_a_round_cannot_end_with_the_first_that_are_done_where_none_ever_is():
+    rules = Participation(done_share=0.5)
+    for name in ("dedloc", "fedavg"):
+        with pytest.raises(ValueError, match="without a limit none ever is"):
+            catalogue.check(make_recipe(strategy=Choice(name=name), participation=rules))
+    for limit in ({"most_local_steps": 5}, {"most_training_s": 5}):
+        strategy = Choice(name="fedavg", params=limit)
+        catalogue.check(make_recipe(strategy=strategy, participation=rules))
 
 
 def test_the_next_draw_is_among_the_members_of_this_average_without_the_coordinator():

@@ -130,6 +130,7 @@ PUBLIC = [
     "/collaborations/demo/events",
     "/leaderboard",
     "/leaderboard?period=all&collaboration=demo",
+    "/leaderboard?by=rounds",
     "/openapi.json",
 ]
 

@@ -20,6 +20,7 @@ from webapp.credit.models import HourlyCredit
 from webapp.credit.models import Receipt as BookedReceipt
 from webapp.credit.own_losses import spread_of
 from webapp.credit.services import book_receipt, book_receipts
+from webapp.devices.selectors import my_sessions
 
 
 def verdict(number=1):
@@ -113,7 +114,7 @@ def test_two_writers_with_the_same_reports_book_each_once(alice, collaboration):
     assert selectors.my_totals(alice).samples == 800
 
 
-def give(user, samples, collaboration, hours_ago=0):
+def give(user, samples, collaboration, hours_ago=0, rounds=1):
     device = make_device(user)[0]
     HourlyCredit.objects.create(
         collaboration=collaboration,
@@ -122,7 +123,7 @@ def give(user, samples, collaboration, hours_ago=0):
         hour=timezone.now() - timedelta(hours=hours_ago),
         samples=samples,
         tokens=samples,
-        rounds=1,
+        rounds=rounds,
         compute_s=1.0,
     )
 
@@ -163,12 +164,33 @@ def test_the_leaderboard_has_pages_with_ranks_that_go_on(collaboration):
     assert (second.page, second.num_pages, second.num_rows) == (2, 2, 27)
 
 
+def test_by_rounds_a_weak_machine_is_seen_that_was_there_all_the_time(alice, collaboration):
+    give(alice, 10, collaboration, rounds=50)
+    give(make_user("bob"), 5000, collaboration, rounds=3)
+    give(make_user("cyd"), 20, collaboration, rounds=50)
+
+    def names(by):
+        return [row.name for row in selectors.leaderboard(by=by).rows]
+
+    assert names("samples") == ["bob", "cyd", "alice"]
+    assert names("rounds") == ["cyd", "alice", "bob"]
+    with pytest.raises(ValueError, match="by 'looks' is not one of samples, rounds"):
+        selectors.leaderboard(by="looks")
+
+
+def test_only_rounds_that_took_something_of_a_device_are_counted(session, alice):
+    assert book_receipts([(session.pk, report(seq, accepted=seq != 2)) for seq in range(1, 5)]) == 4
+    assert selectors.my_totals(alice).rounds == 3
+    assert my_sessions(alice)[0].rounds == 3
+
+
 def test_deleting_the_account_keeps_the_totals(alice, collaboration):
-    give(alice, 10, collaboration)
+    give(alice, 10, collaboration, rounds=4)
     delete_account(alice)
-    board = selectors.leaderboard("all")
+    board = selectors.leaderboard("all", by="rounds")
     assert board.rows == []
     assert board.total.samples == board.unlisted.samples == 10
+    assert board.total.rounds == board.unlisted.rounds == 4
 
 
 def test_days_without_work_are_zero(alice, collaboration):

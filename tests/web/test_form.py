@@ -82,6 +82,7 @@ def test_a_strategy_has_the_parameters_that_the_organiser_gave(files):
         "local_momentum": 0.0,
         "most_local_steps": 500,
         "most_training_s": 0.0,
+        "most_passes": 0.0,
         "outer_learning_rate": 0.7,
         "outer_momentum": 0.9,
     }

@@ -115,6 +115,22 @@ def test_the_leaderboard_marks_the_own_row_and_keeps_to_its_filter(client, alice
     assert client.get("/leaderboard/?period=nonsense&page=x").status_code == 200
 
 
+def test_the_leaderboard_goes_by_rounds_and_keeps_to_it_in_its_links(client, collaboration):
+    for name, samples, rounds in (("fast", 900, 2), ("steady", 9, 30)):
+        HourlyCredit.objects.create(
+            collaboration=collaboration,
+            user=make_user(name),
+            hour=timezone.now(),
+            samples=samples,
+            rounds=rounds,
+        )
+    page = client.get("/leaderboard/?by=rounds").content.decode()
+    assert page.index("steady") < page.index("fast")
+    assert "?period=24h&amp;by=rounds" in page and 'name="by" value="rounds"' in page
+    plain = client.get("/leaderboard/?by=nonsense").content.decode()
+    assert plain.index("fast") < plain.index("steady")
+
+
 def test_the_leaderboard_goes_over_several_pages(client, collaboration):
     for _ in range(30):
         HourlyCredit.objects.create(

@@ -46,14 +46,16 @@ class RoundLoop:
         sizer: Sizer,
         batches: Callable[[], Iterator[Batch]],
         own_check: OwnCheck | None = None,
+        own_samples: int = 0,
     ) -> None:
+        """`own_samples` are those of the volunteer's own texts, where rounds go by passes."""
         self.recipe, self.role = recipe, role
         self.learner, self.peer = learner, peer
         self._status, self.outbox, self._wishes = status, outbox, wishes
         self._sizer, self._new_batches, self._batches = sizer, batches, batches()
         self._meter, self.tally = Meter(), Tally()
         self.turn, self.timing, self.own_check = Turn(self), Timing(self), own_check
-        self.stage = Stage.AWAY
+        self.stage, self.own_samples = Stage.AWAY, own_samples
         self.share: float | None = None
         self._stop_seen: float | None = None
         self.averager = peer.average(learner.offer_shapes(), learner.state)

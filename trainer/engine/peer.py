@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from trainer.data.survey import survey
 from trainer.engine import checkpoint, texts
 from trainer.engine.coordinator import CoordinatorLoop, resume
 from trainer.engine.discretion import told
@@ -148,6 +149,15 @@ def _own_check(job: Job, learner: Learner, tokenizer: Tokenizer) -> OwnCheck | N
     return OwnCheck(learner, found, job.tell_own, is_shared=job.shares_own) if found else None
 
 
+def _own_samples(job: Job, learner: Learner, tokenizer: Tokenizer) -> int:
+    """Those that a pass over the volunteer's own texts has; 0 where rounds do not go by passes."""
+    path = job.own_text()
+    if path is None or not learner.strategy.most_passes:
+        return 0
+    objective = learner.family.objective
+    return survey(path, tokenizer, objective, job.recipe.sequence_length).samples
+
+
 def _keep_personal(job: Job, loop: RoundLoop, tokenizer: Tokenizer, wishes: Wishes) -> None:
     """The collaboration is over: what fails here costs the volunteer's own model and nothing else.
 
@@ -226,7 +236,13 @@ def _make_loop(
     }
     if job.role is not Role.COORDINATOR:
         own_check = _own_check(job, learner, tokenizer)
-        return RoundLoop(batches=new_batches, own_check=own_check, **common)  # type: ignore[arg-type]
+        own_samples = _own_samples(job, learner, tokenizer)
+        return RoundLoop(
+            batches=new_batches,
+            own_check=own_check,
+            own_samples=own_samples,
+            **common,  # type: ignore[arg-type]
+        )
     held_out = (
         texts.held_out_batches(job.recipe, job.held_out, tokenizer, objective, HELD_OUT_SAMPLES)
         if job.held_out

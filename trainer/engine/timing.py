@@ -109,6 +109,9 @@ class Timing:
             return f"took its {learner.context.steps} local steps"
         if 0 < learner.strategy.most_s <= computed_s:
             return f"trained for {computed_s:.0f} s"
+        own = self._loop.own_samples
+        if 0 < learner.strategy.most_passes * own <= self._loop.tally.samples:
+            return f"went {learner.strategy.most_passes:g} times through its own {own:,} samples"
         return ""
 
     def _all_full(self, view: View, abreast: set[str], follow: bool) -> bool:

@@ -104,6 +104,7 @@ class Strategy:
     momentum: float = 0.0  # of sgd
     most_steps: int = 0  # micro-batches of one peer in one round; 0: no limit
     most_s: float = 0.0  # seconds that one peer computes in one round; 0: no limit
+    most_passes: float = 0.0  # over the samples of a volunteer's own texts; 0: no limit
 
     def __init__(self, params: Any) -> None:
         self.params = params

@@ -35,6 +35,13 @@ class Params(base.Params):
         description="A device that has trained so long in a round waits for the others, so that "
         "fast and slow ones are ready at the same time; 0: no limit.",
     )
+    most_passes: float = Field(
+        0.0,
+        ge=0,
+        le=1000,
+        description="A device that has trained in a round on so many times as many samples as its "
+        "own texts have waits for the others: much data, many steps. 0: no limit.",
+    )
     weigh_by: Literal["tokens", "samples", "equal"] = Field(
         "tokens", description="What a device's work counts by in the average."
     )
@@ -75,6 +82,7 @@ class FedAvg(base.Strategy):
         super().__init__(params)
         self.optimizer, self.momentum = params.local_optimizer, params.local_momentum
         self.most_steps, self.most_s = params.most_local_steps, params.most_training_s
+        self.most_passes = params.most_passes
 
     def extra(self) -> base.Extra:
         return base.Extra(shared=1 if self.params.outer_momentum else 0)

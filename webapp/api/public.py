@@ -138,7 +138,11 @@ def leaderboard(
     period: Literal["24h", "7d", "all"] = "24h",
     collaboration: Slug | None = None,
     page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+    by: Literal["samples", "rounds"] = "samples",
 ) -> Any:
-    """Samples, tokens and rounds credited, for one collaboration or for all."""
+    """Samples, tokens and rounds credited, for one collaboration or for all.
+
+    `by` rounds, a slow machine or a small text counts as much as a fast one that was there as long.
+    """
     chosen = collaboration_by_slug(collaboration) if collaboration else None
-    return credit.leaderboard(period, chosen, page=page)
+    return credit.leaderboard(period, chosen, page=page, by=by)

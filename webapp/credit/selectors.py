@@ -18,6 +18,7 @@ from webapp.collaborations.models import Collaboration
 from webapp.credit.models import HourlyCredit
 
 PERIODS = {"24h": timedelta(hours=24), "7d": timedelta(days=7), "all": None}
+MEASURES = ("samples", "rounds")
 PAGE_SIZE = 25
 SUMS = {
     "samples": Sum("samples", default=0),
@@ -69,11 +70,15 @@ def leaderboard(
     collaboration: Collaboration | None = None,
     viewer: Any = None,
     page: int | str = 1,
+    by: str = "samples",
 ) -> Leaderboard:
-    """`period` is a key of PERIODS; ValueError otherwise. A page out of range gives the nearest.
+    """`period` is a key of PERIODS and `by`, what ranks, one of MEASURES; ValueError otherwise. A
+    page out of range gives the nearest.
 
     Unlisted people have no row of their own but for themselves and for organisers.
     """
+    if by not in MEASURES:
+        raise ValueError(f"by {by!r} is not one of {', '.join(MEASURES)}")
     credit = _since(period)
     if collaboration is not None:
         credit = credit.filter(collaboration=collaboration)
@@ -83,7 +88,7 @@ def leaderboard(
         .values("user")
         .annotate(**SUMS)
         .filter(samples__gt=0)
-        .order_by("-samples", "user")
+        .order_by(f"-{by}", "-samples", "user")
     )
     shown = Paginator(places, PAGE_SIZE).get_page(page)
     users = User.objects.in_bulk([row["user"] for row in shown])

@@ -108,7 +108,7 @@ def devices_in(collaboration: Any) -> QuerySet[Device]:
 
 
 def my_sessions(user: User, page: int | str = 1) -> Page[Session]:
-    """Newest first, each with the `samples` and `tokens` credited to it (None: nothing yet)."""
+    """Newest first, each with the `samples`, `tokens` (None: nothing yet) and `rounds` credited."""
     credited = Q(receipts__accepted=True)
     sessions: QuerySet[Session] = (
         Session.objects.filter(device__owner=user)
@@ -116,6 +116,7 @@ def my_sessions(user: User, page: int | str = 1) -> Page[Session]:
         .annotate(
             samples=Sum("receipts__samples", filter=credited),
             tokens=Sum("receipts__tokens", filter=credited),
+            rounds=Count("receipts", filter=credited),
         )
         .order_by("-started_at", "pk")
     )

@@ -11,6 +11,7 @@ from webapp.collaborations.selectors import visible_collaborations
 from webapp.credit import selectors
 from webapp.pages.collaboration import find
 
+MEASURES = [("samples", _("By samples")), ("rounds", _("By rounds"))]
 PERIODS = [("24h", _("24 hours")), ("7d", _("7 days")), ("all", _("All time"))]
 
 
@@ -19,20 +20,26 @@ def show(request: HttpRequest) -> HttpResponse:
     period = request.GET.get("period", "7d")
     if period not in selectors.PERIODS:
         period = "7d"
+    by = request.GET.get("by", "samples")
+    if by not in selectors.MEASURES:
+        by = "samples"
     slug = request.GET.get("collaboration", "")
     collaboration = find(request, slug) if slug else None
-    board = selectors.leaderboard(period, collaboration, request.user, request.GET.get("page", 1))
-    most = board.rows[0].samples if board.rows else 0
+    page = request.GET.get("page", 1)
+    board = selectors.leaderboard(period, collaboration, request.user, page, by)
+    most = getattr(board.rows[0], by) if board.rows else 0
     return render(
         request,
         "leaderboard.html",
         {
             "board": board,
-            "rows": [(place, round(100 * place.samples / most)) for place in board.rows],
+            "rows": [(place, round(100 * getattr(place, by) / most)) for place in board.rows],
+            "by": by,
+            "measures": MEASURES,
             "period": period,
             "periods": PERIODS,
             "collaboration": collaboration,
             "collaborations": visible_collaborations(request.user),
-            "more": f"period={period}" + (f"&collaboration={slug}" if slug else ""),
+            "more": f"period={period}&by={by}" + (f"&collaboration={slug}" if slug else ""),
         },
     )
