@@ -111,6 +111,23 @@ def test_a_device_ten_times_slower_hands_in_the_part_it_has_and_nobody_waits_for
     assert figures["simulated_s"] / rehearsal.plan.rounds < DEADLINE_S + SLOW_S + 2
 
 
+@pytest.mark.parametrize("name", ["dedloc", "fednova"])
+def test_no_device_has_more_than_the_capped_part_of_any_round(tmp_path: Path, name: str):
+    """The fast ones have ten times the samples of the slow one."""
+    plan = make_plan(tmp_path, peers=4, rounds=5)
+    if name != "dedloc":
+        plan = unequal(tmp_path, name)
+    rules = Participation(most_share=0.3)
+    recipe = plan.recipe.model_copy(update={"participation": rules})
+    rehearsal, figures = rehearse(replace(plan, recipe=recipe))
+    assert figures["reached"] and balanced(figures["samples"])
+    receipts = [receipt for _, receipt in rehearsal.ledger._receipts if receipt.accepted]
+    for number in {receipt.round for receipt in receipts}:
+        weights = [r.weight for r in receipts if r.round == number]
+        assert sum(weights) == pytest.approx(1)
+        assert max(weights) <= max(0.3, 1 / len(weights)) + 1e-9
+
+
 @pytest.mark.parametrize("name", ["dedloc", *LOCAL])
 def test_d05_what_comes_after_its_round_is_stale_and_its_maker_takes_the_new_state(
     tmp_path: Path, name: str
