@@ -40,6 +40,8 @@ def test_the_page_moves_by_what_an_agent_reports_without_reload(site, join, page
     expect(page.locator("[data-part=strip] .alone")).to_have_count(2)
     until(page, f"{POINTS} === 2")
     expect(figure(page, "state")).to_have_text("Training alone")
+    ada.finish_round(2, loss=3.9, members=3, asked=4)
+    expect(figure(page, "last-round")).to_contain_text("Round 2: complete. 3 of 4 chosen peers")
     ada.leave()
     expect(page.locator("[data-part=events]")).to_contain_text("ada left")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hivemind.utils import MSGPackSerializer
 from pydantic import ValidationError
 
 from tests.trainer.models import make_recipe
@@ -16,7 +17,7 @@ from trainer.recipe import MOST_CHOSEN, Choice, Participation
 from trainer.swarm.conclusion import void
 from trainer.swarm.judgement import Limits, judge, limits_of
 from trainer.swarm.selection import Brought, draw, in_force, next_chosen
-from trainer.swarm.verdict import Note
+from trainer.swarm.verdict import MOST_BROUGHT, MOST_RECEIVED, MOST_WITNESSED, Note
 from trainer.wire import Outcome
 
 NAMES = [f"peer-{number:02}" for number in range(10)]
@@ -159,6 +160,23 @@ def test_a_round_with_fewer_results_than_it_needs_is_void_and_says_how_many_it_h
     assert void(judge({**gathered, "C": note()}, 5, limits, KNOWN), speeds, limits) is None
     refused = judge({**gathered, "X": note(weight=1e6)}, 5, limits, KNOWN)
     assert void(refused, speeds, limits)["refused"].keys() == {"X"}  # which has to be told
+
+
+def test_the_fullest_note_goes_through_the_pipe_of_the_averaging_process():
+    """Which 8 KB pass, and 16 KB break (hivemind 1.1.12)."""
+    names = [f"QmXyZabcdef{number:03}"[-12:] for number in range(100)]
+    full = note(
+        seen=dict.fromkeys(names[:MOST_WITNESSED], 10**6),
+        received=dict.fromkeys(names[:MOST_RECEIVED], 1234.567),
+        brought=dict.fromkeys(names[:MOST_BROUGHT], 0.123),
+        chosen=names[:MOST_CHOSEN],
+        fingerprint=[1.123456789] * 7,
+    )
+    assert len(MSGPackSerializer.dumps(full)) < 4096
+    many = Brought()
+    many.learn({name: number for number, name in enumerate(names)})
+    assert len(many.told(names)) == MOST_BROUGHT
+    Note(**note(brought=many.told(names)))
 
 
 def test_what_a_device_brought_is_against_those_chosen_with_it_and_absence_counts():

@@ -1,6 +1,6 @@
 """What peers tell each other between averages, and what one peer makes of it. Pure: no network.
 
-Each peer keeps one signed record in the DHT (`Standing`, under 1 KB, stored at most once a second).
+Each peer keeps one signed record in the DHT (`Standing`, under 2 KB, stored at most once a second).
 A record that is malformed or beyond belief is ignored.
 """
 

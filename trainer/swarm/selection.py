@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from math import log
 
 from trainer.recipe import Recipe
-from trainer.swarm.verdict import MOST_WITNESSED, Note, short
+from trainer.swarm.verdict import MOST_BROUGHT, Note, short
 
 LEAST_WEIGHT = 0.05  # so that a device that was slow or away is tried again now and then
 REMEMBERED = 0.7  # of what was known, when a round adds to it
@@ -80,5 +80,5 @@ class Brought:
     def told(self, names: Collection[str]) -> dict[str, float]:
         """Of these peers, as a note holds it: of those that differ most from 1."""
         found = {short(name): self._of[short(name)] for name in names if short(name) in self._of}
-        most = sorted(found, key=lambda name: (-abs(found[name] - 1), name))[:MOST_WITNESSED]
+        most = sorted(found, key=lambda name: (-abs(found[name] - 1), name))[:MOST_BROUGHT]
         return {name: round(found[name], 3) for name in most}

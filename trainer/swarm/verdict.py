@@ -23,8 +23,9 @@ from trainer.wire import (
 )
 
 FINGERPRINT_TOLERANCE = 1e-3
-MOST_WITNESSED = 64  # a note is to stay under 3 KB
+MOST_WITNESSED = 64  # a note is to stay under 4 KB
 MOST_RECEIVED = 32
+MOST_BROUGHT = 32
 
 
 class Note(Message):
@@ -63,7 +64,7 @@ class Note(Message):
     link_mbit_s: float | None = Field(None, ge=0)
     received: dict[str, Annotated[float, Field(ge=0)]] = Field({}, max_length=MOST_RECEIVED)
     chosen: tuple[Name, ...] | None = Field(None, max_length=MOST_CHOSEN)
-    brought: dict[str, Annotated[float, Field(ge=0)]] = Field({}, max_length=MOST_WITNESSED)
+    brought: dict[str, Annotated[float, Field(ge=0)]] = Field({}, max_length=MOST_BROUGHT)
 
 
 def short(name: str) -> str:
