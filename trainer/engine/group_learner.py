@@ -37,6 +37,8 @@ class GroupLearner(Learner):
     is taken between averages, so the anchor and the parameters are one.
     """
 
+    may_recompute = False  # the other processes would have to, too
+
     def __init__(
         self, recipe: Recipe, pad_id: int, size: int, folder: Path, split: str = "optimizer"
     ) -> None:

@@ -30,6 +30,8 @@ class Learner:
     Both change under a lock, because newcomers download them on another thread.
     """
 
+    may_recompute = True
+
     def __init__(self, recipe: Recipe, pad_id: int) -> None:
         self.recipe = recipe
         self.round = 0

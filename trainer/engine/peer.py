@@ -18,10 +18,9 @@ from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.engine.own_check import OwnCheck
 from trainer.engine.personal import make_personal
-from trainer.engine.sizing import FILENAME, Sizer
+from trainer.engine.sizing import make_sizer
 from trainer.engine.status import Status
 from trainer.families.base import Batch
-from trainer.planner.need import activation_bytes
 from trainer.swarm import clock, leftovers
 from trainer.swarm.orphans import ProcessEnded
 from trainer.swarm.peer import SwarmPeer, Unreachable
@@ -185,23 +184,6 @@ def _keep_personal(job: Job, loop: RoundLoop, tokenizer: Tokenizer, wishes: Wish
         job.tell_own(made)
 
 
-def _make_sizer(job: Job, learner: Learner) -> Sizer:
-    """A group's processes do not compute again what they kept too little of."""
-    rows = job.recipe.micro_batch or 1
-    on_cpu = learner.device.type == "cpu"
-    sizer = Sizer(
-        job.recipe,
-        learner.device_name,
-        job.folder / FILENAME,
-        pass_bytes=activation_bytes(learner.family, job.recipe, rows) if on_cpu else 0,
-        may_recompute=not isinstance(learner, GroupLearner),
-    )
-    if sizer.recomputes:
-        log.info("There is little memory: what a pass keeps is computed again")
-        learner.recompute()
-    return sizer
-
-
 def _make_loop(
     job: Job,
     learner: Learner,
@@ -214,7 +196,7 @@ def _make_loop(
     objective = learner.family.objective
     start = texts.count_start(job.folder)
     passes = iter(range(10**9))
-    sizer = _make_sizer(job, learner)
+    sizer = make_sizer(learner, job.folder)
     if job.shards is not None:
         job.shards.heed(peer.heard_at)
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from trainer.device import memory
+from trainer.engine.learner import Learner
+from trainer.planner.need import activation_bytes
 from trainer.recipe import Recipe
 
 FILENAME = "micro_batch.json"
@@ -136,3 +138,20 @@ class Sizer:
         if self._key.items() <= kept.items() and 1 <= rows <= most <= self._most:
             self.rows, self._most = rows, most
             self.recomputes |= self._may_recompute and kept.get("recomputes") is True
+
+
+def make_sizer(learner: Learner, folder: Path) -> Sizer:
+    """Of a peer that trains; what it found is kept in `folder`."""
+    recipe, on_cpu = learner.recipe, learner.device.type == "cpu"
+    rows = recipe.micro_batch or 1
+    sizer = Sizer(
+        recipe,
+        learner.device_name,
+        folder / FILENAME,
+        pass_bytes=activation_bytes(learner.family, recipe, rows) if on_cpu else 0,
+        may_recompute=learner.may_recompute,
+    )
+    if sizer.recomputes:
+        log.info("There is little memory: what a pass keeps is computed again")
+        learner.recompute()
+    return sizer
