@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 
 from bench.plain_loop import learning
-from trainer.engine.ending import members_of, norm_of
+from trainer.engine.ending import members_of
 from trainer.engine.job import Job
 from trainer.engine.learner import Learner
 from trainer.engine.peer import swarm_peer
+from trainer.strategies.base import norm_of
 from trainer.swarm.peer import SwarmPeer, Unreachable
 from trainer.swarm.verdict import Note, Verdict
 from trainer.wire import Outcome, Role

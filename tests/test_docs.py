@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from trainer import catalogue
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
@@ -53,3 +55,10 @@ def test_cpu_locks_hold_no_gpu_package_and_all_locks_agree():
 def test_a_volunteers_lock_holds_no_web_package():
     text = (ROOT / "requirements/volunteer-cpu.txt").read_text().lower()
     assert not re.findall(r"^(django|celery|channels|uvicorn|plotly)[a-z-]*==", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", sorted(catalogue.plugins("strategies")))
+def test_the_guide_has_every_strategys_rule_as_the_pages_show_it(name):
+    guide, plugin = (DOCS / "strategies.md").read_text(), catalogue.plugins("strategies")[name]
+    assert f"```\n{plugin.formula}\n```" in guide
+    assert f"[{plugin.source.words}]({plugin.source.address})" in guide and plugin.label in guide

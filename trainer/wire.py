@@ -11,20 +11,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from trainer.measures import Count, Length, Line, Seconds, SessionId, Sha256, Share, Slug
 from trainer.words import Activity, LeaveCause, Outcome, Role, Wish
 
 WIRE_VERSION = 1
 OLDEST_WIRE_VERSION = 1
 MAX_MESSAGE_BYTES = 64 * 1024
-
-Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
-SessionId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(ge=0, le=10**15)]
-Seconds = Annotated[float, Field(ge=0, le=10**9)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Line = Annotated[str, Field(max_length=300)]
-Name = Annotated[str, Field(max_length=12)]  # the end of a peer id
 
 
 class Message(BaseModel):
@@ -90,7 +82,8 @@ class VerdictSummary(Message):
 
     `loss` is the mean over `tokens` target tokens of one and the same round. `members` counts
     peers that offered samples; the coordinator's empty offer is not one. `asked` are those that
-    were chosen to train in it, None where all might.
+    were chosen to train in it, None where all might. `mean_norm` is the length of the average, the
+    same for all, and `told` the strategy's state after it, in words.
     """
 
     round: Count
@@ -106,6 +99,8 @@ class VerdictSummary(Message):
     refused: tuple[Refusal, ...] = Field((), max_length=64)
     reason: Line = ""
     asked: Count | None = None
+    mean_norm: Length | None = None
+    told: Line = ""
 
 
 class Receipt(Message):
@@ -114,6 +109,8 @@ class Receipt(Message):
     `weight` is its part of the weight of all offers in the average, `share` the part of the vector
     that it averaged for all; None where there was no average. `own_loss` is that of the model after
     this round on texts of the device's owner, per target token, where the owner agreed to tell it.
+    `steps` are the micro-batches in the offer, `norm` its length, and `drift` how far from the
+    anchor they had led the device; None: the agent does not tell, or had nothing to offer.
     """
 
     kind: Literal["receipt"] = "receipt"
@@ -126,6 +123,9 @@ class Receipt(Message):
     share: Share | None = None
     weight: Share | None = None
     own_loss: float | None = None
+    steps: Count | None = None
+    norm: Length | None = None
+    drift: Length | None = None
     verdict: VerdictSummary
 
 

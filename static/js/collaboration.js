@@ -3,6 +3,7 @@
 
 import { LossChart } from "chart";
 import { Checkpoints } from "checkpoints";
+import { LastRound } from "rounds";
 import { clock, duration, number, percent, put, rate, say, since } from "figures";
 import { Live } from "socket";
 import { eventRows, memberRows, roundWords, stripMarks } from "rows";
@@ -24,6 +25,7 @@ class Page {
     this.events = given("events");
     this.find = (part) => root.querySelector(`[data-part="${part}"]`);
     this.checkpoints = new Checkpoints(root);
+    this.lastRound = new LastRound(root);
     this.drawRounds();
     this.drawEvents();
     this.makeChart();
@@ -86,6 +88,7 @@ class Page {
     for (const round of rounds) known.set(round.round, round);
     this.rounds = [...known.values()].sort((a, b) => a.round - b.round).slice(-STRIP_LENGTH);
     this.drawRounds();
+    this.lastRound.note(this.rounds.at(-1).round);
     if (this.chart && !this.chart.add(rounds)) this.loadHistory();
     this.drawEmptyChart();
   }

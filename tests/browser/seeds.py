@@ -11,7 +11,7 @@ from tests.factories import make_device, make_session, make_user
 from trainer.wire import Outcome
 from webapp.artifacts.models import Artifact, Checkpoint, Kind
 from webapp.collaborations.models import Collaboration, State
-from webapp.credit.models import HourlyCredit
+from webapp.credit.models import HourlyCredit, Receipt
 from webapp.live.models import Event, RoundRecord
 
 PEOPLE = ("ada", "রূপা", "grace", "linus")
@@ -59,6 +59,8 @@ def _round(collaboration, number, at):
         loss=loss,
         held_out_loss=loss + 0.2 if number % 10 == 0 else None,
         duration_s=6.1,
+        mean_norm=0.61,
+        told="one step of AdamW for all, learning rate 0.001",
         at=at,
     )
 
@@ -80,13 +82,26 @@ def _credit(collaboration, name, share, now):
             compute_s=2000,
         )
     ended = now - timedelta(minutes=5)
-    make_session(
+    session = make_session(
         device,
         collaboration,
         started_at=now - timedelta(hours=share),
         ended_at=ended,
         end_cause="stopped",
         compute_s=3000,
+    )
+    Receipt.objects.create(
+        session=session,
+        seq=1,
+        round=120,
+        samples=130 * share,
+        tokens=16_000 * share,
+        accepted=True,
+        steps=10 * share,
+        weight=0.1 * share,
+        norm=0.9 + 0.1 * share,
+        drift=0.0,
+        at=now,
     )
     Event.objects.create(
         collaboration=collaboration, at=ended, what="left", text="left: stopped", device=device

@@ -14,6 +14,7 @@ VISITOR = [
     "/",
     "/c/",
     "/c/demo/",
+    "/c/demo/rounds/120/",
     "/leaderboard/",
     "/docs/volunteer/",
     "/docs/organiser/",

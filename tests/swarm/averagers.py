@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from hivemind.dht import DHT
 
-from trainer.engine.ending import norm_of
 from trainer.passport import Claims, make_authority, public_text, sign
 from trainer.recipe import Round
+from trainer.strategies.base import norm_of
 from trainer.swarm import averager, clock, empty_streams
 from trainer.swarm.admission import Admission
 from trainer.swarm.averager import RoundAverager

@@ -20,11 +20,11 @@ import torch
 
 from tests.trainer.models import make_batch, make_recipe
 from trainer.engine import torchrun
-from trainer.engine.ending import norm_of
 from trainer.engine.group_learner import GroupLearner
 from trainer.engine.learner import Learner
 from trainer.launcher.machine import is_started_by_torchrun
 from trainer.recipe import Choice
+from trainer.strategies.base import norm_of
 
 ROUNDS = 6
 WIDE = {

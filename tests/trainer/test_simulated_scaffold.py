@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.trainer.rehearsals import make_plan
-from trainer.engine.ending import norm_of
 from trainer.engine.learner import Learner
 from trainer.recipe import Choice
 from trainer.simulator.links import KINDS, Link
 from trainer.simulator.plan import Plan
 from trainer.simulator.run import Rehearsal
+from trainer.strategies.base import norm_of
 
 SLOW = Link(0.5, 0.5, 0.05)  # an average takes seconds, so people are lost half-way
 STALLING = replace(KINDS["lan"], stalls=0.1)

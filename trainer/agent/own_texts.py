@@ -26,7 +26,8 @@ What leaves this computer, each round:
   to other peers, the site's coordinator among them
                   an update of the model, {update_mb:,.1f} MB, worked out from your texts; and
                   of how many samples and tokens it is, their loss, and its length
-  to the site     how many samples and tokens, their loss, and this device's speed and state
+  to the site     how many samples, tokens and steps, their loss, how far these steps led, and
+                  this device's speed and state; the page of the collaboration shows them
 What does not: the texts, their tokens, the names of files and folders.
 Other peers see the update as it is, and the model that comes of all updates is public: who takes
 pains may learn something of a text from them. At the end this device makes a model of your own,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from trainer.device import memory
 from trainer.engine.history import History, burst, exploded
-from trainer.strategies.base import Member, Offer
+from trainer.strategies.base import Member, Offer, norm_of
 from trainer.swarm.judgement import agreed
 from trainer.swarm.progress import Stage, View, counts, expected_group
 from trainer.swarm.verdict import Note, Verdict, deviates, short
@@ -53,6 +54,7 @@ class Ending:
             return
         group = expected_group(view, loop.learner.round)
         note = self._note(offer, group)
+        loop.tally.offered(note, loop.learner.drift())
         if group:
             loop.enter(Stage.READY)
             self._average(offer, note, group)
@@ -166,7 +168,13 @@ class Ending:
             return
         before = verdict.notes[loop.peer.peer_id].fingerprint[-1]
         history.keep(loop.learner)
+        length = norm_of(mean)
         loop.learner.accept(mean, members_of(verdict, loop.peer.peer_id))
+        verdict = replace(
+            verdict,
+            mean_norm=length if math.isfinite(length) else None,
+            told=loop.learner.strategy.told,
+        )
         if bad := burst(norm_of(loop.learner.anchor), before):
             self._undo(verdict, verdict.round, bad)
         else:
@@ -182,7 +190,7 @@ class Ending:
             loop.catch_up.run(verdict.round + 1)
             return
         loop.learner.load_state(verdict.round + 1, history.good_state)
-        self._go_on(replace(verdict, outcome=Outcome.UNDONE, reason=reason))
+        self._go_on(replace(verdict, outcome=Outcome.UNDONE, reason=reason, told=""))
 
     def _go_on(self, verdict: Verdict) -> None:
         loop = self._loop
@@ -213,8 +221,3 @@ def members_of(verdict: Verdict, own: str) -> list[Member]:
         )
         for name, note in verdict.notes.items()
     ]
-
-
-def norm_of(tensors: Sequence[Tensor]) -> float:
-    """Length (L2) of all of them as one vector."""
-    return sum(float(tensor.double().square().sum()) for tensor in tensors) ** 0.5

@@ -19,7 +19,7 @@ from trainer.engine.recompute import recompute
 from trainer.engine.schedule import learning_rate
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
-from trainer.strategies.base import Context, Member, Offer
+from trainer.strategies.base import Context, Member, Offer, norm_of
 
 FINGERPRINTS = 6
 
@@ -130,6 +130,12 @@ class Learner:
         offer: Offer = self.late or self.strategy.offer(self.context)
         finite = all(bool(torch.isfinite(tensor).all()) for tensor in offer.tensors)
         return offer if finite else None
+
+    @torch.no_grad()
+    def drift(self) -> float:
+        """How far (L2) this peer's own steps have led from the anchor."""
+        pairs = zip(self.params, self.anchor, strict=True)
+        return norm_of(param - anchor for param, anchor in pairs)
 
     @torch.no_grad()
     def offer_shapes(self) -> Sequence[Tensor]:

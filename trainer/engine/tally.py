@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from trainer.families.base import Batch
 from trainer.swarm import clock
+from trainer.swarm.verdict import Note
 from trainer.wire import Outcome, Receipt, VerdictSummary
 
 
@@ -14,7 +15,8 @@ class Tally:
     """`lost` are members lost in attempts at this round that had to be repeated. `arrived_s` is how
     long after the round's beginning the first attempt was, `share` what this peer carried of the
     average for all, `weight` its say in it (`wire.Receipt`); `own_loss` is on its owner's held-out
-    texts, where that may be told. `late`: this was learned so many rounds ago.
+    texts, where that may be told. `late`: this was learned so many rounds ago. `steps`, `norm` and
+    `drift` are of its newest offer, as `wire.Receipt` has them.
     """
 
     samples: int = 0
@@ -27,6 +29,9 @@ class Tally:
     share: float | None = None
     weight: float | None = None
     own_loss: float | None = None
+    steps: int | None = None
+    norm: float | None = None
+    drift: float | None = None
     lost: list[str] = field(default_factory=list)
     started: float = field(default_factory=clock.now)
 
@@ -39,6 +44,9 @@ class Tally:
     def arrive(self, seconds: float) -> None:
         self.arrived_s = self.arrived_s or max(seconds, 0.0)
 
+    def offered(self, note: Note, drift: float) -> None:
+        self.steps, self.norm, self.drift = note.steps, note.norm, drift
+
     def receipt(self, summary: VerdictSummary, refusal: str = "") -> Receipt:
         return Receipt(
             round=summary.round,
@@ -50,6 +58,9 @@ class Tally:
             share=self.share,
             weight=self.weight,
             own_loss=self.own_loss,
+            steps=self.steps,
+            norm=self.norm,
+            drift=self.drift,
             verdict=summary,
         )
 

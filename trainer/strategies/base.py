@@ -16,7 +16,7 @@ Strategies touch tensors through their methods only, so that these files load no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -81,6 +81,13 @@ class Member:
     is_own: bool = False
 
 
+class Source(NamedTuple):
+    """Where a rule was published, in words and as an address."""
+
+    words: str
+    address: str
+
+
 class Extra(NamedTuple):
     """Numbers of vectors of the model's size: of state that is `shared`, and of its `own`."""
 
@@ -89,10 +96,20 @@ class Extra(NamedTuple):
 
 
 class Strategy:
-    """`local` ones step by themselves between averages, so that the moments are each peer's own."""
+    """`local` ones step by themselves between averages, so that the moments are each peer's own.
+
+    `formula` is the rule in plain text, in `symbols` and its own, as `source` has it.
+    """
 
     label: ClassVar[str]
     summary: ClassVar[str]
+    formula: ClassVar[str]
+    source: ClassVar[Source]
+    symbols: ClassVar[str] = (
+        "x is the model that all share when a round begins, wᵢ device i's own, pᵢ its share of the "
+        "weights, r the learning rate, g(w) the gradient of one micro-batch, Kᵢ the device's local "
+        "steps."
+    )
     local: ClassVar[bool] = False
     vectors: ClassVar[int] = 1  # of the model's size, in one offer
     longest: ClassVar[float] = 10.0  # length of an offer, in usual ones; a longer one is refused
@@ -110,6 +127,7 @@ class Strategy:
         self.params = params
         self.shared: dict[str, list[Tensor]] = {}
         self.own: dict[str, list[Tensor]] = {}
+        self.told = ""  # what the newest `accept` made of the average, in words
 
     def extra(self) -> Extra:
         """What it keeps beside the optimizer's moments."""
@@ -132,3 +150,8 @@ class Strategy:
 
     def accept(self, ctx: Context, mean: Sequence[Tensor], members: Sequence[Member]) -> None:
         raise NotImplementedError
+
+
+def norm_of(tensors: Iterable[Tensor]) -> float:
+    """Length (L2) of all of them as one vector."""
+    return sum(float(tensor.double().square().sum()) for tensor in tensors) ** 0.5

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 class DeDLOC(base.Strategy):
     label = "DeDLOC (one huge batch)"
     summary = "Exact large-batch training; a lost peer only makes the batch smaller."
+    formula = """\
+device: nothing moves before the average; gᵢ is the mean gradient of all its targets
+all: x ← AdamW(x, Σ pᵢ gᵢ; r)"""
+    source = base.Source("Diskin et al. 2021 (DeDLOC)", "https://arxiv.org/abs/2106.10207")
 
     def offer(self, ctx: base.Context) -> base.Offer:
         return base.Offer([g / max(ctx.tokens, 1) for g in ctx.gradient], weight=ctx.tokens)
@@ -22,6 +26,7 @@ class DeDLOC(base.Strategy):
         self, ctx: base.Context, mean: Sequence[Tensor], members: Sequence[base.Member]
     ) -> None:
         ctx.step(mean)
+        self.told = f"one step of AdamW for all, learning rate {ctx.learning_rate:.3g}"
 
 
 PLUGIN = DeDLOC

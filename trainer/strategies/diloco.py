@@ -1,7 +1,7 @@
 """DiLoCo: many local AdamW steps, then a Nesterov step along the mean pseudo-gradient.
 
-Douillard et al. 2023, algorithm 1: v = b v + g, x = x - r (g + b v), with r = 0.7 and b = 0.9. A
-peer keeps the moments of its local steps from round to round; a newcomer begins with none.
+The paper's outer rate is 0.7 and its momentum 0.9. A peer keeps the moments of its local steps from
+round to round; a newcomer begins with none.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ class Params(fedavg.Params):
 class DiLoCo(fedavg.FedAvg):
     label = "DiLoCo (many local steps)"
     summary = "Hundreds of local steps between averages; for slow links."
+    formula = """\
+device: wᵢ ← x, then Kᵢ times wᵢ ← AdamW(wᵢ, g(wᵢ); r), with moments that last
+all: d = Σ pᵢ (x - wᵢ), v ← b v + d, then x ← x - R (d + b v)
+R is the outer learning rate and b the outer momentum."""
+    source = base.Source("Douillard et al. 2023, algorithm 1", "https://arxiv.org/abs/2311.08105")
     Params = Params
     nesterov = True
 

@@ -1,7 +1,6 @@
 """FedAvg: each peer trains by itself, then all take the weighted mean of what that changed.
 
-McMahan et al. 2017, algorithm 1; with outer momentum FedAvgM: v = b v + g, x = x - r v, where g is
-the mean pseudo-gradient (anchor minus parameters).
+With outer momentum it is FedAvgM. What is averaged are pseudo-gradients: anchor minus parameters.
 """
 
 from __future__ import annotations
@@ -73,6 +72,14 @@ def only_sgd(name: str, why: str) -> str:
 class FedAvg(base.Strategy):
     label = "FedAvg (local training)"
     summary = "Peers train by themselves and average the results; little traffic, simple to follow."
+    formula = """\
+device: wᵢ ← x, then Kᵢ times wᵢ ← wᵢ - r g(wᵢ), or AdamW's step
+all: v ← b v + Σ pᵢ (x - wᵢ), then x ← x - R v
+R is the outer learning rate and b the outer momentum: with 1 and 0, x is the mean of all wᵢ."""
+    source = base.Source(
+        "McMahan et al. 2017, algorithm 1 (FedAvg); Hsu et al. 2019 (FedAvgM)",
+        "https://arxiv.org/abs/1602.05629",
+    )
     local = True
     takes_late = True
     Params = Params
@@ -113,6 +120,17 @@ class FedAvg(base.Strategy):
         direction = self._direction(mean) if self.params.outer_momentum else mean
         for param, anchor, step in zip(ctx.params, ctx.anchor, direction, strict=True):
             param.copy_(anchor).sub_(step, alpha=rate)
+        self.told = self._in_words()
+
+    def _in_words(self) -> str:
+        rate, momentum = self.params.outer_learning_rate, self.params.outer_momentum
+        if momentum:
+            length = base.norm_of(self.shared["velocity"])
+            what = f"with a velocity of length {length:.3g} behind it"
+            return f"{rate:g} of the mean change was applied, {what}"
+        if rate == 1:
+            return "the model is the mean of what the devices made of it"
+        return f"the model went {rate:g} of the way to the mean of what the devices made of it"
 
     def _direction(self, mean: Sequence[Tensor]) -> Sequence[Tensor]:
         momentum, velocity = self.params.outer_momentum, self.shared["velocity"]

@@ -1,9 +1,8 @@
 """FedNova: each device's change is divided by the length of its own path before it is averaged.
 
-Wang et al. 2020, section 4.1: x = x - t A[u] with u_i = (x - w_i) / |a_i|, t = sum_i p_i |a_i|, p_i
-the weights of the average and |a_i| the L1 norm of how often each gradient of the path is in the
-change. With momentum b and a pull q (`fedprox`) that is v after K times c = b c + 1,
-v = (1 - q) v + c from 0. It follows from K, which is in all notes, so all have the same t.
+|a_i| is the L1 norm of how often each gradient of the path is in the change: K for plain SGD. With
+momentum b and a pull q (`fedprox`) it is v after K times c = b c + 1, v = (1 - q) v + c from 0. It
+follows from K, which is in all notes, so all have the same mean length.
 """
 
 from __future__ import annotations
@@ -41,6 +40,11 @@ class Params(fedprox.Params):
 class FedNova(fedprox.FedProx):
     label = "FedNova (local training, normalised)"
     summary = "FedAvg in which a fast device does not count for more because it took more steps."
+    formula = """\
+device: wᵢ as FedAvg's (μ = 0) or FedProx's, then uᵢ = (x - wᵢ) / |aᵢ|
+all: x ← x - R (Σ pᵢ |aᵢ|) (Σ pᵢ uᵢ)
+|aᵢ| is the length of the device's path: Kᵢ with plain SGD, more with momentum, less with μ."""
+    source = base.Source("Wang et al. 2020, section 4.1", "https://arxiv.org/abs/2007.07481")
     Params = Params
     takes_late = False  # its length follows from the steps of this round
 
@@ -52,10 +56,15 @@ class FedNova(fedprox.FedProx):
     def accept(
         self, ctx: base.Context, mean: Sequence[Tensor], members: Sequence[base.Member]
     ) -> None:
-        total = sum(member.weight for member in members)
-        lengths = (member.weight * self._length(ctx, member.steps) for member in members)
-        length = sum(lengths) / total
+        lengths = [(self._length(ctx, one.steps), one.weight) for one in members if one.weight]
+        total = sum(weight for _, weight in lengths)
+        length = sum(path * weight for path, weight in lengths) / total
         super().accept(ctx, [direction * length for direction in mean], members)
+        shortest, longest = min(lengths)[0], max(lengths)[0]
+        self.told = (
+            f"the mean of the changes a step, taken {length:.3g} times: the mean of the devices' "
+            f"paths, which are {shortest:.3g} to {longest:.3g} steps long"
+        )
 
     def _length(self, ctx: base.Context, steps: int) -> float:
         return path_length(steps, self.momentum, self.pull(ctx))

@@ -1,8 +1,7 @@
 """SCAFFOLD: each local step is corrected by how this device's gradients differ from everybody's.
 
-Karimireddy et al. 2020, algorithm 1, option II: a step follows g - c_i + c. After K steps c_i
-becomes the mean of the K uncorrected gradients g (for plain SGD the same as the paper's
-c_i - c + (anchor - w) / (K r), and right with momentum too), and c stays the mean of all c_i.
+After K steps c_i becomes the mean of the K uncorrected gradients (for plain SGD the same as the
+paper's c_i - c + (anchor - w) / (K r), and right with momentum too), and c stays the mean of all.
 
 That mean is what makes it right, so it is kept like books. Each member's c_i is booked in c with
 the weight n_i of the average that took it; in the next one it offers, of weight m_i,
@@ -48,6 +47,13 @@ class Scaffold(fedavg.FedAvg):
 
     label = "SCAFFOLD (local training, corrected)"
     summary = "Local steps head for the optimum of all data, however it differs; twice the traffic."
+    formula = """\
+device: wᵢ ← x, then Kᵢ times wᵢ ← wᵢ - r (g(wᵢ) - cᵢ + c); cᵢ ← the mean of these g(wᵢ)
+all: x ← x - R Σ pᵢ (x - wᵢ) and c ← Σ pᵢ cᵢ, with the same weights
+cᵢ is what the device's own gradients are like, c what everybody's are."""
+    source = base.Source(
+        "Karimireddy et al. 2020, algorithm 1, option II", "https://arxiv.org/abs/1910.06378"
+    )
     Params = Params
     vectors = 2
     takes_late = False  # corrections are against this round's c
@@ -111,6 +117,9 @@ class Scaffold(fedavg.FedAvg):
         if own := sum(member.weight for member in members if member.is_own):
             self.control, self.booked = self._mean_gradient(ctx), own
         self.booked = self.booked if total else 0.0
+        length = base.norm_of(self.shared["control"])
+        books = "c is the mean of all members' own" if total else "new books begin now"
+        self.told += f"; the common correction c has length {length:.3g}, and {books}"
 
     def _add_up(self, members: Sequence[base.Member]) -> tuple[float, float, bool]:
         """The weight of all offers in the average, what is booked of those who offered nothing, and

@@ -13,8 +13,9 @@ from statistics import median_high
 
 from pydantic import Field, ValidationError
 
+from trainer.measures import Name
 from trainer.recipe import MOST_CHOSEN, Round
-from trainer.wire import Count, Message, Name, Role
+from trainer.wire import Count, Message, Role
 
 EXPIRES_S = 15.0
 MOST_AHEAD = 2000  # rounds that a single other peer may be ahead and still be believed

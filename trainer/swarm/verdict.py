@@ -9,12 +9,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from trainer.measures import Name
 from trainer.recipe import MOST_CHOSEN
 from trainer.wire import (
     Count,
     Line,
     Message,
-    Name,
     Outcome,
     Refusal,
     Role,
@@ -77,7 +77,8 @@ class Verdict:
     """`notes` by peer id; `lost` are members that went silent while averaging, `refused` those
     whose offers were left out of it, and why; `struck` are those of them that reducers found.
     `shares`: which part of the vector each member averaged for the others; `weights`: what each
-    offer that was not refused weighs in the average.
+    offer that was not refused weighs in the average. `mean_norm` is the average's length, `told`
+    what the strategy says of its state; both once it is applied.
     """
 
     round: int
@@ -93,6 +94,8 @@ class Verdict:
     bytes_out: int = 0
     duration_s: float = 0.0
     reason: str = ""
+    mean_norm: float | None = None
+    told: str = ""
 
     @property
     def applies(self) -> bool:
@@ -142,6 +145,8 @@ class Verdict:
                 Refusal(peer=name, reason=why[:300]) for name, why in sorted(self.refused.items())
             )[:64],
             reason=self.reason[:300],
+            mean_norm=self.mean_norm,
+            told=self.told[:300],
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -17,21 +16,12 @@ from webapp.collaborations.chosen_texts import chosen_texts, file_of, site_text
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.recipe_parts import PARTS, TITLES
 from webapp.collaborations.schema_fields import fields_of, values_of
+from webapp.collaborations.sections import Section
 from webapp.collaborations.sizes import size_of
 from webapp.core.templatetags.ui import byte_size, number
 
 FOLDERS = {"family": "families", "strategy": "strategies"}
 STEP_SAMPLES = 8  # of a local step, where the organiser does not say
-
-
-@dataclass(frozen=True)
-class Section:
-    """Fields shown together; with `choice`, only while `<select name=of>` has that value."""
-
-    title: str
-    fields: list[forms.BoundField]
-    of: str = ""
-    choice: str = ""
 
 
 class CollaborationForm(forms.Form):
@@ -116,8 +106,9 @@ class CollaborationForm(forms.Form):
         made = [Section("What it is", plain)]
         for of, folder in FOLDERS.items():
             for name, plugin in catalogue.plugins(folder).items():
-                if fields := self._starting_with(f"{of}__{name}__"):
-                    made.append(Section(plugin.label, fields, of, name))
+                section = Section(plugin.label, self._starting_with(f"{of}__{name}__"), of, name)
+                if section.fields or section.rule:
+                    made.append(section)
         return made + [Section(TITLES[part], self._starting_with(f"{part}__")) for part in PARTS]
 
     def _starting_with(self, start: str) -> list[forms.BoundField]:

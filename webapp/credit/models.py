@@ -11,6 +11,8 @@ class Receipt(models.Model):
 
     `weight` is its part of the weight of all offers in the average. `own_loss`, per target token,
     is of the model after the round, on held-out texts of the device's owner, who agreed to tell it.
+    `steps`, `norm` and `drift` are of the offer, as `trainer.wire` has them; older agents do not
+    tell them.
     """
 
     session = models.ForeignKey(
@@ -27,10 +29,14 @@ class Receipt(models.Model):
     bytes_out = models.PositiveBigIntegerField(default=0)
     weight = models.FloatField(null=True, blank=True)
     own_loss = models.FloatField(null=True, blank=True)
+    steps = models.PositiveBigIntegerField(null=True, blank=True)
+    norm = models.FloatField(null=True, blank=True)
+    drift = models.FloatField(null=True, blank=True)
     at = models.DateTimeField(db_index=True)
 
     class Meta:
         ordering = ["-at"]
+        indexes = [models.Index(fields=["round"], name="receipts_of_a_round")]
         constraints = [
             models.UniqueConstraint(fields=["session", "seq"], name="one_receipt_per_seq")
         ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 
 from django.db.models import OuterRef, Subquery
 
@@ -13,16 +15,25 @@ from webapp.devices.models import Device
 
 @dataclass(frozen=True)
 class Spread:
-    """Newest losses of `num_devices`, each on its owner's held-out texts."""
+    """Losses of `num_devices`, each on its owner's held-out texts; `deviation` is their standard
+    deviation, 0 where the model serves all of them alike."""
 
     num_devices: int
     best: float
     mean: float
     worst: float
+    deviation: float
+
+
+def spread(losses: Sequence[float]) -> Spread | None:
+    """None while nobody tells."""
+    if not losses:
+        return None
+    return Spread(len(losses), min(losses), fmean(losses), max(losses), pstdev(losses))
 
 
 def spread_of(collaboration: Collaboration) -> Spread | None:
-    """None while nobody tells."""
+    """Of the newest losses; None while nobody tells."""
     told = Receipt.objects.filter(
         session__device=OuterRef("pk"),
         session__collaboration=collaboration,
@@ -35,7 +46,4 @@ def spread_of(collaboration: Collaboration) -> Spread | None:
         .values_list("pk", "own_loss")
         .distinct()
     )
-    losses = [loss for _, loss in devices]
-    if not losses:
-        return None
-    return Spread(len(losses), min(losses), sum(losses) / len(losses), max(losses))
+    return spread([loss for _, loss in devices])

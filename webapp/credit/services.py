@@ -99,6 +99,9 @@ def _row(session: Session, seq: int, body: WireReceipt, now: datetime) -> Receip
         bytes_out=body.verdict.bytes_out,
         weight=body.weight,
         own_loss=body.own_loss,
+        steps=body.steps,
+        norm=body.norm,
+        drift=body.drift,
         at=now,
     )
 

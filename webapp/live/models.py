@@ -8,7 +8,8 @@ from django.db import models
 class RoundRecord(models.Model):
     """One finished round. `from_coordinator` wins over what receipts said of the same round.
 
-    `asked` peers were chosen to train in it; null: all might.
+    `asked` peers were chosen to train in it; null: all might. `mean_norm` is the average's length,
+    `told` the strategy's state after it, in words.
     """
 
     collaboration = models.ForeignKey(
@@ -27,6 +28,8 @@ class RoundRecord(models.Model):
     num_lost = models.PositiveIntegerField(default=0)
     asked = models.PositiveIntegerField(null=True, blank=True)
     reason = models.CharField(max_length=300, blank=True)
+    mean_norm = models.FloatField(null=True, blank=True)
+    told = models.CharField(max_length=300, blank=True)
     from_coordinator = models.BooleanField(default=False)
     at = models.DateTimeField(db_index=True)
 

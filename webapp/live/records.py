@@ -13,7 +13,8 @@ from webapp.live.models import Event, RoundRecord
 
 FIELDS = [
     *("outcome", "members", "samples", "tokens", "loss", "held_out_loss", "duration_s"),
-    *("bytes_in", "bytes_out", "num_lost", "asked", "reason", "from_coordinator", "at"),
+    *("bytes_in", "bytes_out", "num_lost", "asked", "reason", "mean_norm", "told"),
+    *("from_coordinator", "at"),
 ]
 
 
@@ -125,6 +126,8 @@ def _fill(record: RoundRecord, witnessed: Witnessed, at: datetime) -> None:
     record.num_lost = len(verdict.lost)
     record.asked = verdict.asked
     record.reason = _reason(verdict)
+    record.mean_norm = verdict.mean_norm
+    record.told = verdict.told
     record.from_coordinator = witnessed.by_coordinator
     record.at = at
 

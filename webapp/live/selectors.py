@@ -135,6 +135,20 @@ def rounds(collaboration: Collaboration, newest: int = 50) -> list[dict[str, Any
     return [public_round(record) for record in reversed(records)]
 
 
+def round_of(collaboration: Collaboration, number: int | None = None) -> RoundRecord | None:
+    """Round `number`, or the newest, whatever its outcome."""
+    found = collaboration.rounds.order_by("-round")
+    return (found if number is None else found.filter(round=number)).first()
+
+
+def neighbours(record: RoundRecord) -> tuple[int | None, int | None]:
+    """The numbers of the rounds that are kept before and after it."""
+    kept = RoundRecord.objects.filter(collaboration=record.collaboration_id)
+    numbers = kept.values_list("round", flat=True)
+    older = numbers.filter(round__lt=record.round).order_by("-round").first()
+    return older, numbers.filter(round__gt=record.round).order_by("round").first()
+
+
 def events(
     collaboration: Collaboration, viewer: Any = None, newest: int = NEWEST_EVENTS
 ) -> list[dict[str, Any]]:

@@ -11,7 +11,9 @@ from webapp.collaborations import access
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.selectors import collaboration_by_slug
 from webapp.collaborations.sizes import size_of
+from webapp.live.selectors import round_of
 from webapp.pages.live_view import live_view
+from webapp.pages.round_view import round_view
 
 CHECKPOINTS_SHOWN = 10
 
@@ -26,6 +28,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         request,
         "collaboration.html",
         live
+        | round_view(request, collaboration, round_of(collaboration))
         | {
             "coordinator_bytes": each_bytes,
             "all_devices_bytes": each_bytes * live["snapshot"]["online"],

@@ -16,6 +16,7 @@ from webapp.pages import (
     leaderboard,
     me,
     my_devices,
+    rounds,
 )
 
 app_name = "pages"
@@ -23,6 +24,7 @@ urlpatterns = [
     path("", home.show, name="home"),
     path("c/", collaborations.show, name="collaborations"),
     path("c/<slug:slug>/", collaboration.show, name="collaboration"),
+    path("c/<slug:slug>/rounds/<int:round_number>/", rounds.show, name="round"),
     path("c/<slug:slug>/join/", join.show, name="join"),
     path("c/<slug:slug>/join/<str:kind>/", join.download, name="download"),
     path("join/", join.show, name="join_any"),
