@@ -98,12 +98,12 @@ def make_toy(folder: Path, peers: int) -> tuple[Recipe, Files]:
     ]
     text.write_text("\n".join(lines) + "\n")
     train_tokenizer(lines, tokenizer, TOY_VOCABULARY)
-    source = Text(kind="site", file=_file(text))
+    source = Text(kind="site", file=file_of(text))
     recipe = Recipe(
         collaboration="toy",
         family=Choice(name="causal", params={"hidden": 32, "layers": 1, "heads": 2, "length": 16}),
         strategy=Choice(name="dedloc"),
-        tokenizer=Tokenizer(file=_file(tokenizer), vocab_size=TOY_VOCABULARY),
+        tokenizer=Tokenizer(file=file_of(tokenizer), vocab_size=TOY_VOCABULARY),
         texts=(source,),
         held_out=source,
         sequence_length=16,
@@ -118,7 +118,8 @@ def make_toy(folder: Path, peers: int) -> tuple[Recipe, Files]:
     return recipe, Files(tokenizer, (text,), text)
 
 
-def _file(path: Path) -> File:
+def file_of(path: Path) -> File:
+    """As a recipe names it."""
     content = path.read_bytes()
     sha256 = hashlib.sha256(content).hexdigest()
     return File(sha256=sha256, size_bytes=len(content), filename=path.name)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trainer.engine import texts
 from trainer.engine.coordinator import CoordinatorLoop
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.engine.sizing import Sizer
 from trainer.engine.status import Status
+from trainer.engine.texts import held_out_batches, training_batches
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.simulator.clocks import Error, Timekeeper
@@ -73,11 +73,13 @@ class Life:
         samples_per_s: float,
         seed: str,
         *,
+        texts: tuple[Path, ...],
         liar: Liar | None,
         error: Error,
     ) -> None:
         self._around, self.name, self._role, self._link = around, name, role, link
         self._samples_per_s, self._seed, self.liar = samples_per_s, seed, liar
+        self._texts = texts
         self.wishes = Wishes()
         self.learner = Learner(around.recipe, around.tokenizer.pad)
         self._sizer = Sizer(around.recipe, name, room=lambda: NO_LIMIT)
@@ -134,9 +136,9 @@ class Life:
         """Real batches, each of which takes this peer its time."""
         around = self._around
         objective = self.learner.family.objective
-        for batch in texts.training_batches(
+        for batch in training_batches(
             around.recipe,
-            around.files.texts,
+            self._texts,
             around.tokenizer,
             objective,
             self._seed,
@@ -155,6 +157,6 @@ class Life:
         if around.files.held_out is None:
             return []
         objective = self.learner.family.objective
-        return texts.held_out_batches(
+        return held_out_batches(
             around.recipe, around.files.held_out, around.tokenizer, objective, HELD_OUT_SAMPLES
         )

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
+from trainer import catalogue
+from trainer.experiment import Experiment
 from trainer.launcher.place import Unusable
 from trainer.simulator import liars
 from trainer.simulator.clocks import Error
@@ -15,6 +20,16 @@ from trainer.simulator.links import KINDS, Link
 from trainer.simulator.plan import Plan
 
 MOST_PEERS = 500
+DEFAULTS: dict[str, Any] = {
+    "toy": False,
+    "files": None,
+    "peers": 8,
+    "rounds": 20,
+    "churn": 0.0,
+    "links": "cable",
+    "liars": "",
+    "seed": 0,
+}
 Kind = TypeVar("Kind")
 
 
@@ -45,28 +60,51 @@ def read_plan(given: argparse.Namespace, folder: Path) -> Plan:
     )
 
 
+def read_experiment(given: argparse.Namespace) -> Experiment | None:
+    """None where no experiment was named; what else it is shows later. Raises Unusable."""
+    try:
+        content = json.loads(given.recipe.read_bytes()) if given.recipe else None
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or "strategies" not in content:
+        return None
+    changed = [f"--{name}" for name, usual in DEFAULTS.items() if getattr(given, name) != usual]
+    if changed:
+        raise Unusable(
+            f"{given.recipe} is an experiment, which says all by itself: leave out "
+            f"{', '.join(changed)}, and write it into the file."
+        )
+    try:
+        experiment = Experiment.model_validate(content)
+        for choice in experiment.strategies:
+            catalogue.create("strategies", choice)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise Unusable(f"{given.recipe} is no experiment: {place}: {first['msg']}") from error
+    except ValueError as error:
+        raise Unusable(f"{given.recipe} cannot be done here: {error}") from error
+    return experiment
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recipe", type=Path, nargs="?", help="JSON file of a recipe")
+    parser.set_defaults(**DEFAULTS)
+    parser.add_argument(
+        "recipe", type=Path, nargs="?", help="JSON file of a recipe, or of an experiment"
+    )
     parser.add_argument("--toy", action="store_true", help="a tiny model and text instead")
+    parser.add_argument("--files", type=Path, help="folder of its files; by default the recipe's")
+    parser.add_argument("--peers", type=int, help="default: 8, and a coordinator")
+    parser.add_argument("--rounds", type=int, help="default: 20")
+    parser.add_argument("--churn", type=float, help="%% of the peers that leave each minute")
     parser.add_argument(
-        "--files", type=Path, default=None, help="folder of its files; default: beside the recipe"
-    )
-    parser.add_argument("--peers", type=int, default=8, help="default: 8, and a coordinator")
-    parser.add_argument("--rounds", type=int, default=20, help="default: 20")
-    parser.add_argument(
-        "--churn", type=float, default=0.0, help="%% of the peers that leave each minute"
-    )
-    parser.add_argument(
-        "--links",
-        default="cable",
-        help=f"KIND[:SHARE],… of {', '.join(KINDS)} or UP/DOWN/MS (Mbit/s, latency)",
+        "--links", help=f"KIND[:SHARE],… of {', '.join(KINDS)} or UP/DOWN/MS (Mbit/s, latency)"
     )
     parser.add_argument(
         "--liars",
-        default="",
         help=f"KIND[:COUNT],… of {', '.join(liars.KINDS)} or clock=SECONDS[/PPM] (so wrong)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="the same seed, the same run")
+    parser.add_argument("--seed", type=int, help="the same seed, the same run")
 
 
 def _counted(option: str, text: str, read: Callable[[str], Kind]) -> list[tuple[Kind, float]]:

@@ -6,7 +6,8 @@ import hashlib
 import random
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,22 @@ from trainer.simulator.plan import Plan
 from trainer.wire import Role, Wish
 
 SPEED_SPREAD = 0.5  # standard deviation of the logarithm
+SLOWER = 10.0
 ARRIVALS_S = 5.0  # the first peers come within so long
 GOODBYES_S = 120.0
 STUCK_ROUNDS = 5  # of the swarm, without one of its own
+
+
+@dataclass(frozen=True)
+class Person:
+    """What is special about somebody: lies, a wrong clock, a slow computer."""
+
+    liar: liars.Liar | None = None
+    error: Error = field(default_factory=Error)
+    slower: float = 1.0
+
+
+ANYBODY = Person()
 
 
 class Rehearsal:
@@ -66,33 +80,39 @@ class Rehearsal:
             liar = special[number] if number < len(special) else None
             late = number - len(special)
             error = errors[late] if 0 <= late < len(errors) else Error()
+            slower = SLOWER if number >= plan.peers - plan.slow else 1.0
             at = self._rng.uniform(0, ARRIVALS_S)
-            self.events.after(at, lambda liar=liar, error=error: self._come(liar, error))  # type: ignore[misc]
+            self.events.after(at, partial(self._come, Person(liar, error, slower)))
         self._churn = leaves(plan.peers * plan.leaves_per_minute, self._rng)
         self._next_leave()
 
-    def _come(self, liar: liars.Liar | None = None, error: Error = Error()) -> None:  # noqa: B008
+    def _come(self, person: Person = ANYBODY) -> None:
         kinds, shares = zip(*self.plan.links, strict=True)
         link = self._rng.choices(kinds, shares)[0]
         if self.plan.recipe.round.averaged_by == "coordinator":
             link = replace(link, reachable=False)
         role = Role.PEER if link.reachable else Role.SENDER
         self._joined += 1
-        self._add(role, link, liar, error)
+        self._add(role, link, person)
 
-    def _add(
-        self,
-        role: Role,
-        link: Link,
-        liar: liars.Liar | None = None,
-        error: Error = Error(),  # noqa: B008
-    ) -> Life:
+    def _add(self, role: Role, link: Link, person: Person = ANYBODY) -> Life:
         name = COORDINATOR if role is Role.COORDINATOR else f"peer-{self._joined:03}"
         one_batch = self.plan.recipe.micro_batch or ROWS
         middle = self.plan.samples_per_s or one_batch  # a second
-        speed = middle * self._rng.lognormvariate(0, SPEED_SPREAD)
-        seed = f"{self.plan.seed}/{name}"
-        life = Life(self._around, name, role, link, speed, seed, liar=liar, error=error)
+        speed = middle * self._rng.lognormvariate(0, SPEED_SPREAD) / person.slower
+        seed, shares = f"{self.plan.seed}/{name}", self.plan.shares
+        texts = (shares[(self._joined - 1) % len(shares)],) if shares else self.plan.files.texts
+        life = Life(
+            self._around,
+            name,
+            role,
+            link,
+            speed,
+            seed,
+            texts=texts,
+            liar=person.liar,
+            error=person.error,
+        )
         life.moved_at = self.coordinator.round if self.lives else 0
         self.lives.append(life)
         life.task.start()
