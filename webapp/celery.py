@@ -1,6 +1,7 @@
 """The job runner and its timetable.
 
-Start it with `-P threads`: our jobs wait for the database or a mail server, they do not compute.
+Start it with `-P threads`: our jobs wait for the database, a mail server or a program that
+computes; they do not compute themselves.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ app.conf.beat_schedule = {
         "task": "webapp.collaborations.tasks.check_finish_rules",
         "schedule": 60.0,
     },
+    "tend the lab": {"task": "webapp.lab.tasks.tend_lab", "schedule": 60.0},
     "thin old metrics": {"task": "webapp.live.tasks.thin_metrics", "schedule": 3600.0},
     "delete expired codes": {
         "task": "webapp.devices.tasks.delete_expired_codes",

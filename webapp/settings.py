@@ -30,6 +30,8 @@ SITE_URL = environment.site_url("SITE_URL", f"http://127.0.0.1:{HTTP_PORT}")
 SITE_NAME = env.str("SITE_NAME", default="Potluck")
 SWARM_HOST = env.str("SWARM_HOST", default="127.0.0.1")
 SWARM_FIRST_PORT = environment.port("SWARM_FIRST_PORT", 31330)
+LAB_MINUTES = environment.whole_number("LAB_MINUTES", 30, low=1, high=1440)
+LAB_MEMORY_MB = environment.whole_number("LAB_MEMORY_MB", 3000, low=500, high=10**6)
 TORCH_CPU_INDEX = env.str("TORCH_CPU_INDEX", default="https://download.pytorch.org/whl/cpu")
 
 if PRODUCTION and not env.str("SECRET_KEY", default=""):
@@ -68,6 +70,7 @@ INSTALLED_APPS = [
     "webapp.artifacts",
     "webapp.shards",
     "webapp.live",
+    "webapp.lab",
     "webapp.launcher",
     "webapp.swarm",
     "webapp.ops",
@@ -109,7 +112,6 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-SILENCED_SYSTEM_CHECKS: list[str] = []
 
 # ------------------------------------------------------------------ database, broker, files
 SQLITE_OPTIONS = {

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from datetime import timedelta
 
 from django.utils import timezone
 
 from tests.factories import make_device, make_session, make_user
+from trainer.experiment import Experiment
+from trainer.recipe import Choice
+from trainer.simulator.findings import Run, conclusion, summary
 from trainer.wire import Outcome
 from webapp.artifacts.models import Artifact, Checkpoint, Kind
 from webapp.collaborations.models import Collaboration, State
 from webapp.credit.models import HourlyCredit, Receipt
+from webapp.lab.models import Trial
 from webapp.live.models import Event, RoundRecord
 
 PEOPLE = ("ada", "রূপা", "grace", "linus")
@@ -106,3 +111,34 @@ def _credit(collaboration, name, share, now):
     Event.objects.create(
         collaboration=collaboration, at=ended, what="left", text="left: stopped", device=device
     )
+
+
+def give_trials() -> list[Trial]:
+    """An experiment that is finished, and one that runs."""
+    experiment = Experiment(strategies=(Choice(name="fedavg"), Choice(name="scaffold")), rounds=20)
+    plan = experiment.model_dump(mode="json")
+    names = {"fedavg": 2.0, "scaffold": 1.7, "local-only": 4.0, "centralised": 0.8}
+    runs = [
+        Run(name, seed, _curve(end + 0.1 * seed), end, end + 0.5, 0.2, bytes_sent=12_900_000)
+        for name, end in names.items()
+        for seed in experiment.every_seed()
+    ]
+    result = {
+        "complete": True,
+        "rounds_done": 240,
+        "doing": "",
+        "topics_of_each": [[13, 7, 0, 4, 9, 30]] * 8,
+        "summary": summary(runs, list(names)),
+        "conclusion": conclusion(experiment, runs, ["fedavg", "scaffold"]),
+        "runs": [asdict(run) for run in runs],
+    }
+    done = Trial(title="Topics apart", plan=plan, state="finished", result=result, rounds_done=240)
+    runs_now = Trial(title="Slow ones", plan=plan, state="running", rounds_done=90)
+    runs_now.doing, runs_now.heard_at = "scaffold, seed 1", timezone.now()
+    for trial in (done, runs_now):
+        trial.save()
+    return [done, runs_now]
+
+
+def _curve(end: float) -> list[tuple[int, float]]:
+    return [(number, end + 4 * math.exp(-number / 5)) for number in range(20)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.browser.seeds import give_past
+from tests.browser.seeds import give_past, give_trials
 from tests.browser.wait import until
 from tests.factories import make_collaboration
 
@@ -32,6 +32,7 @@ ORGANISER = [
     "/console/create/",
     "/console/audit/",
     "/console/people/",
+    "/console/lab/",
     "/console/c/demo/",
     "/console/c/night/",
     "/console/c/night/edit/",
@@ -50,6 +51,7 @@ def test_pages_are_accessible_and_fit(
 ):
     give_past(collaboration)
     make_collaboration("night", state="draft")
+    trials = [f"/console/lab/{trial.pk}/" for trial in give_trials()]
     join("zoe").progress(121)
     page.emulate_media(color_scheme=theme)
     page.set_viewport_size(dict(zip(("width", "height"), SIZES[size], strict=True)))
@@ -59,7 +61,7 @@ def test_pages_are_accessible_and_fit(
     if who == "organiser":
         log_in(olga)
     problems = {}
-    for path in VISITOR if who == "visitor" else ORGANISER:
+    for path in VISITOR if who == "visitor" else ORGANISER + trials:
         page.goto(site.url + path)
         if page.locator("[data-part=chart]").count():
             until(page, "document.querySelector('[data-part=chart]').data !== undefined")

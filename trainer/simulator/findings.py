@@ -35,7 +35,7 @@ class Run:
 
 
 def summary(runs: Sequence[Run], names: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each name that has runs; means over its seeds, `loss_spread` between these."""
+    """A row for each name that has runs: means over seeds, and `loss_spread` between several."""
     rows = []
     for name in names:
         own = [run for run in runs if run.name == name]
@@ -48,7 +48,7 @@ def summary(runs: Sequence[Run], names: Sequence[str]) -> list[dict[str, Any]]:
                 "seeds": len(own),
                 "done": sum(run.reached and run.loss is not None for run in own),
                 "loss": fmean(losses) if losses else None,
-                "loss_spread": pstdev(losses) if losses else None,
+                "loss_spread": pstdev(losses) if len(losses) > 1 else None,
                 "worst": _mean([run.worst for run in own]),
                 "spread": _mean([run.spread for run in own]),
                 "simulated_s": _mean([run.simulated_s for run in own]),

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from trainer import catalogue
 from trainer.experiment import Experiment
 from trainer.recipe import Choice
 from trainer.simulator.findings import CENTRALISED, LOCAL_ONLY, Run, conclusion, summary
@@ -29,7 +30,7 @@ class Lab:
         self._rounds_done, self._doing, self._shown_at = 0, "", 0.0
 
     def run(self) -> dict[str, Any]:
-        """Raises Unusable when a strategy is none or its parameters make no sense."""
+        """The complete result."""
         for seed in self.experiment.every_seed():
             with tempfile.TemporaryDirectory(prefix="experiment-") as folder:
                 stage = Stage(self.experiment, Path(folder), seed, self._round_done)
@@ -74,8 +75,11 @@ class Lab:
 
 
 def names_of(experiment: Experiment) -> list[str]:
-    """Of the strategies in it; one that comes twice is told apart by its parameters."""
-    names = [choice.name for choice in experiment.strategies]
+    """Of the strategies in it, as people know them; one that comes twice is told apart by its
+    parameters. Raises ValueError for one that is none.
+    """
+    strategies = [catalogue.create("strategies", choice) for choice in experiment.strategies]
+    names = [strategy.label.partition(" (")[0] for strategy in strategies]
     return [
         name if names.count(name) == 1 else f"{name} {_in_words(choice)}"
         for name, choice in zip(names, experiment.strategies, strict=True)

@@ -1,0 +1,143 @@
+"""Starts, cancels and ends experiments. One runs at a time; the others wait in their order."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from trainer import catalogue
+from trainer.experiment import Experiment
+from webapp.accounts.models import User
+from webapp.audit.services import record
+from webapp.collaborations import access
+from webapp.core.errors import UserError
+from webapp.core.text import one_line
+from webapp.lab.models import State, Trial
+
+SILENT = timedelta(seconds=45)
+MOST_WAITING = 20
+ROUND_S = 0.065  # of computing for each volunteer's round, measured on one core of a server
+
+
+@transaction.atomic
+def start(experiment: Experiment, *, title: str, by: User) -> Trial:
+    """Lets a job do it. Raises UserError: kind `forbidden`, or none when too many wait or it
+    would take too long.
+
+    Raises ValueError for a strategy or parameter that does not exist.
+    """
+    _require_organiser(by)
+    for choice in experiment.strategies:
+        catalogue.create("strategies", choice)
+    if Trial.objects.filter(state=State.WAITING).count() >= MOST_WAITING:
+        raise UserError(
+            f"{MOST_WAITING} experiments are waiting already.", "Cancel one, or come back later."
+        )
+    if (minutes := minutes_of(experiment)) > settings.LAB_MINUTES:
+        raise UserError(
+            f"It would compute for about {minutes} minutes, and an experiment is ended after "
+            f"{settings.LAB_MINUTES}.",
+            "Choose fewer volunteers, rounds, strategies or seeds.",
+        )
+    trial = Trial.objects.create(
+        title=one_line(title, 80) or experiment.split_in_words()[:80],
+        organiser=by,
+        plan=experiment.model_dump(mode="json"),
+    )
+    detail = {"strategies": ", ".join(choice.name for choice in experiment.strategies)}
+    record(actor=by, action="experiment.started", subject=trial, detail=detail)
+    transaction.on_commit(_call_the_job, robust=True)  # without a broker the timetable does
+    return trial
+
+
+def minutes_of(experiment: Experiment) -> int:
+    """About how long it computes where nothing else does."""
+    rounds = experiment.num_runs * experiment.rounds * experiment.volunteers
+    return max(1, round(ROUND_S * rounds / 60))
+
+
+def _call_the_job() -> None:
+    from webapp.lab.tasks import work  # which calls this module
+
+    work.delay()
+
+
+@transaction.atomic
+def cancel(trial: Trial, *, by: User) -> None:
+    """The job that does it notices within seconds. Raises UserError when it is over."""
+    _require_organiser(by)
+    locked = Trial.objects.select_for_update().get(pk=trial.pk)
+    if locked.is_over:
+        raise UserError(f"{locked.title} is {locked.state} already.")
+    _end(locked, State.CANCELLED, f"by {by}")
+    record(actor=by, action="experiment.cancelled", subject=locked)
+
+
+@transaction.atomic
+def delete(trial: Trial, *, by: User) -> None:
+    """With its result. Raises UserError while it waits or runs."""
+    _require_organiser(by)
+    locked = Trial.objects.select_for_update().get(pk=trial.pk)
+    if not locked.is_over:
+        raise UserError(f"{locked.title} is {locked.state}.", "Cancel it first.")
+    record(actor=by, action="experiment.deleted", subject=locked)
+    locked.delete()
+
+
+def _require_organiser(by: User) -> None:
+    if why := access.refusal(by, "create"):
+        raise UserError(why, kind="forbidden")
+
+
+@transaction.atomic
+def claim(now: datetime) -> Trial | None:
+    """The next one to do, which is running from now on; None while another runs or none waits."""
+    pending = list(
+        Trial.objects.select_for_update()
+        .filter(state__in=(State.WAITING, State.RUNNING))
+        .order_by("pk")
+    )
+    if not pending or any(one.state == State.RUNNING for one in pending):
+        return None
+    trial = pending[0]
+    trial.state, trial.started_at, trial.heard_at = State.RUNNING, now, now
+    trial.save(update_fields=["state", "started_at", "heard_at"])
+    return trial
+
+
+def note_progress(trial: Trial, result: dict[str, Any] | None) -> bool:
+    """Whether it is still wanted. `result` is as far as it is known."""
+    running = Trial.objects.filter(pk=trial.pk, state=State.RUNNING)
+    known = {"heard_at": timezone.now()}
+    if result is not None:
+        known |= {"doing": result["doing"][:200], "rounds_done": result["rounds_done"]}
+    return running.update(**known) == 1
+
+
+@transaction.atomic
+def finish(trial: Trial, result: dict[str, Any] | None, failure: str = "") -> None:
+    """Keeps what came of it, also of one that was cancelled meanwhile."""
+    locked = Trial.objects.select_for_update().filter(pk=trial.pk).first()
+    if locked is None:
+        return
+    locked.result = result
+    locked.rounds_done = result["rounds_done"] if result else 0
+    locked.save(update_fields=["result", "rounds_done"])
+    if locked.state == State.RUNNING:
+        _end(locked, State.FAILED if failure else State.FINISHED, failure)
+
+
+def give_up_silent(now: datetime) -> None:
+    """Ends those whose job died: nobody does them any more."""
+    for trial in Trial.objects.filter(state=State.RUNNING, heard_at__lt=now - SILENT):
+        finish(trial, trial.result, "The site's jobs were stopped meanwhile: start it again.")
+
+
+def _end(trial: Trial, state: State, reason: str) -> None:
+    trial.state, trial.reason, trial.doing = state, one_line(reason, 300), ""
+    trial.ended_at = timezone.now()
+    trial.save(update_fields=["state", "reason", "doing", "ended_at"])
