@@ -30,8 +30,8 @@ def learning(
     """The job in FOLDER, with its learner and its batches; one thread from now on."""
     torch.set_num_threads(1)
     job = job_in(folder)
-    tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
-    learner = Learner(job.recipe, tokenizer.pad)
+    tokenizer = Tokenizer.of(job.recipe, job.tokenizer)
+    learner = Learner(job.recipe, tokenizer.pad, job.base)
     batches = texts.training_batches(
         job.recipe, job.texts, tokenizer, learner.family.objective, folder.name, size
     )

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
 
-@pytest.mark.parametrize("source", ["trainer", "site", "dev", "data"])
+@pytest.mark.parametrize("source", ["trainer", "site", "dev", "data", "bench"])
 def test_every_direct_dependency_has_its_reason(source):
     lines = (ROOT / "requirements" / f"{source}.in").read_text().splitlines()
     names = [

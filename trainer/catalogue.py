@@ -9,7 +9,7 @@ from typing import Any
 
 from trainer.recipe import Choice, Recipe
 
-FOLDERS = ("families", "strategies")
+FOLDERS = ("families", "adapters", "strategies")
 
 
 @cache
@@ -36,10 +36,42 @@ def create(folder: str, choice: Choice) -> Any:
     return plugin(plugin.Params(**choice.params))
 
 
+def family_of(recipe: Recipe) -> Any:
+    """The recipe's family, which knows its base. ValueError as `create`."""
+    family = create("families", recipe.family)
+    family.base = recipe.base
+    return family
+
+
+def trained_parameters(recipe: Recipe) -> int:
+    """The number of values that train, are averaged, stored and downloaded. ValueError as `create`,
+    and where the adapter does not fit the base.
+    """
+    if recipe.adapter is not None:
+        return int(create("adapters", recipe.adapter).parameter_count(recipe.base))
+    return int(family_of(recipe).parameter_count(recipe.tokenizer.vocab_size))
+
+
+def offered_values(recipe: Recipe) -> int:
+    """The number of values of an offer. ValueError as `trained_parameters`."""
+    strategy = create("strategies", recipe.strategy)
+    values = int(strategy.vectors * trained_parameters(recipe))
+    if recipe.adapter is not None:
+        adapter = create("adapters", recipe.adapter)
+        values += adapter.extra_values(recipe.base) if adapter.adds_to(strategy) else 0
+    return values
+
+
 def check(recipe: Recipe) -> None:
     """Raises ValueError when a plug-in or a parameter does not exist or is out of range."""
-    create("families", recipe.family)
+    family = create("families", recipe.family)
+    if family.is_pretrained != (recipe.base is not None):
+        needs = "begins with a base: name one" if family.is_pretrained else "knows no base"
+        raise ValueError(f"{recipe.family.name} {needs}, or choose another family")
+    trained_parameters(recipe)
     strategy = create("strategies", recipe.strategy)
+    if recipe.adapter is not None:
+        create("adapters", recipe.adapter).check(strategy)
     if strategy.local and recipe.micro_batch is None:
         raise ValueError(
             f"{recipe.strategy.name} takes a step after each micro-batch, so its size is part of "

@@ -1,4 +1,4 @@
-"""`python -m trainer run | doctor | coordinate | simulate | plan`."""
+"""`python -m trainer run | doctor | coordinate | simulate | plan | base | export`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal, get_args
 
-from trainer.agent import own_texts
+from trainer import bases
+from trainer.agent import exporting, own_texts
 from trainer.agent.placement import wait_for_place
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
 from trainer.launcher import machine, web
 from trainer.launcher.place import Unusable, data_folder
+from trainer.parts import Precision
 from trainer.planner import command as planner
 from trainer.simulator.options import add_options
 
@@ -67,6 +70,18 @@ def _parser() -> argparse.ArgumentParser:
     rehearse.set_defaults(act=_simulate)
     plan = acts.add_parser("plan", help="what training asks of a machine; does it fit?")
     planner.add_options(plan)
+    base = acts.add_parser("base", help="describe a trained model, for recipes that begin with it")
+    base.add_argument("folder", type=Path, help="with config.json and safetensors")
+    base.add_argument(
+        "--at", default="", help="where devices find it: https://…, or ORG/NAME@REVISION of the hub"
+    )
+    base.add_argument("--site", action="store_true", help="its files are the site's")
+    base.add_argument(
+        "--precision", choices=get_args(Precision), default="fp32", help="where it is frozen"
+    )
+    base.set_defaults(act=_base)
+    export = acts.add_parser("export", help="a checkpoint as a model folder that others load")
+    exporting.add_options(export)
     return parser
 
 
@@ -137,6 +152,20 @@ def _simulate(given: argparse.Namespace) -> int:
     from trainer.simulator.command import simulate
 
     return simulate(given)
+
+
+def _base(given: argparse.Namespace) -> int:
+    kind: Literal["site", "http", "hub", "local"] = "site" if given.site else "local"
+    if given.at:
+        kind = "http" if "://" in given.at else "hub"
+    try:
+        found = bases.describe(given.folder, kind, given.at, given.precision)
+    except OSError as error:
+        raise Unusable(f"{given.folder} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise Unusable(f"This is no base: {error}.") from error
+    print(found.written())
+    return 0
 
 
 def _session(seat: Seat, view: View, *, modest: bool) -> int:

@@ -7,28 +7,13 @@ import json
 from math import ceil
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from trainer.wire import Sha256, Slug
-
-
-class Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Choice(Part):
-    """A plug-in by its file name, with its parameters (checked by `catalogue.check`)."""
-
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")
-    params: dict[str, int | float | str | bool] = {}
-
-
-class File(Part):
-    """Content-addressed: any peer fetches it from the site by its hash and checks it."""
-
-    sha256: Sha256
-    size_bytes: int = Field(ge=1)
-    filename: str = Field(pattern=r"^[A-Za-z0-9._-]{1,120}$")
+from trainer.parts import Base as Base
+from trainer.parts import Choice as Choice
+from trainer.parts import File as File
+from trainer.parts import Part as Part
+from trainer.wire import Slug
 
 
 class Tokenizer(Part):
@@ -200,6 +185,8 @@ class Recipe(Part):
     round: Round = Round()
     participation: Participation = Participation()
     finish: Finish = Finish()
+    base: Base | None = None
+    adapter: Choice | None = None
 
     @model_validator(mode="after")
     def fits_together(self) -> Recipe:
@@ -211,6 +198,13 @@ class Recipe(Part):
             raise ValueError("texts: a volunteer names one place of their own, so one is private")
         if self.held_out and self.held_out.kind == "private":
             raise ValueError("held_out is the coordinator's, who has no private text")
+        if self.adapter and not self.base:
+            raise ValueError("adapter: it adapts a base, and the recipe names none")
+        if self.base and self.base.precision != "fp32" and not self.adapter:
+            raise ValueError(
+                f"base.precision {self.base.precision}: only weights that do not train can be held "
+                "so; choose an adapter, or fp32"
+            )
         return self
 
     @property
@@ -219,8 +213,14 @@ class Recipe(Part):
         return any(text.kind == "private" for text in self.texts)
 
     def canonical(self) -> str:
-        """JSON with sorted keys and no spaces: the text that is hashed."""
+        """JSON with sorted keys and no spaces: the text that is hashed.
+
+        A recipe without a base has the hash that it had before there were any.
+        """
         document: dict[str, Any] = self.model_dump(mode="json")
+        for part in ("base", "adapter"):
+            if document[part] is None:
+                del document[part]
         return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def sha256(self) -> str:

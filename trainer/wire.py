@@ -83,7 +83,8 @@ class VerdictSummary(Message):
     `loss` is the mean over `tokens` target tokens of one and the same round. `members` counts
     peers that offered samples; the coordinator's empty offer is not one. `asked` are those that
     were chosen to train in it, None where all might. `mean_norm` is the length of the average, the
-    same for all, and `told` the strategy's state after it, in words.
+    same for all, and `told` the strategy's state after it, in words. `missed`: how far an averaged
+    adapter is off (`adapters.base.Adapter.settle`).
     """
 
     round: Count
@@ -101,6 +102,7 @@ class VerdictSummary(Message):
     asked: Count | None = None
     mean_norm: Length | None = None
     told: Line = ""
+    missed: float | None = Field(None, ge=0)
 
 
 class Receipt(Message):

@@ -28,14 +28,16 @@ export class Checkpoints {
 
 function row(checkpoint) {
   const code = element("code", { className: "hash", title: checkpoint.sha256, text: checkpoint.sha256 });
-  const link = element("a", { href: checkpoint.url, download: "", text: say("download"), children: [
+  const link = (href, phrase) => element("a", { href, download: "", text: say(phrase), children: [
     element("span", { className: "unseen", text: ` ${say("round")} ${number(checkpoint.round)}` }),
   ] });
+  const links = [link(checkpoint.url, "download")];
+  if (checkpoint.adapter_url) links.push(" ", link(checkpoint.adapter_url, "adapter"));
   return element("tr", { "data-round": checkpoint.round, children: [
     element("th", { scope: "row", text: number(checkpoint.round) }),
     element("td", { className: "right", text: number(checkpoint.loss) }),
     element("td", { className: "right", text: bytes(checkpoint.size_bytes) }),
     element("td", { className: "extra", children: [code] }),
-    element("td", { className: "right", children: [link] }),
+    element("td", { className: "right", children: links }),
   ] });
 }

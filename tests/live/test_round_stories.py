@@ -48,3 +48,11 @@ def test_of_a_round_for_which_peers_were_chosen_it_is_told_how_many_delivered(co
     record = RoundRecord.objects.get()
     assert "3 of 4 chosen peers" in Event.objects.get(what="round").text
     assert record.asked == 4 and public_round(record)["asked"] == 4
+
+
+@pytest.mark.parametrize(("missed", "is_told"), [(0.1234, True), (0.0004, False), (None, False)])
+def test_how_far_an_averaged_adapter_is_off_is_told_where_it_is(coordinator, missed, is_told):
+    tell(coordinator, verdict(8).model_copy(update={"missed": missed}))
+    text = Event.objects.get(what="round").text
+    assert ("What was averaged is 12.3% of the round's change away" in text) is is_told
+    assert bool(RoundRecord.objects.get().reason) is is_told

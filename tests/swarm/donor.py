@@ -54,7 +54,7 @@ async def give_slowly(
 def main(folder: Path, round_number: int) -> None:
     multiprocessing.set_start_method("fork", force=True)
     job = job_in(folder)
-    learner = Learner(job.recipe, Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size).pad)
+    learner = Learner(job.recipe, Tokenizer.of(job.recipe, job.tokenizer).pad, job.base)
     learner.load_state(round_number, learner.state()[1])
 
     def standing() -> Standing:

@@ -80,6 +80,7 @@ def job_in(folder: Path) -> Job:
         listen_address=given["listen_address"],
         checkpoint_folder=folder / "checkpoints",
         revocations=lambda: revocations_in(folder),
+        base=Path(given["base"]) if given.get("base") else None,
     )
 
 

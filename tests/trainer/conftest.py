@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainer import tiny_bases
 from tests.trainer.launcher_site import LauncherSite
 from tests.trainer.volunteer import CODE, NEW_CODE, Volunteer
 
@@ -24,3 +25,16 @@ def launcher_site():
 @pytest.fixture
 def volunteer(tmp_path, launcher_site):
     return Volunteer(tmp_path / "me", launcher_site)
+
+
+@pytest.fixture(scope="session")
+def base_of(tmp_path_factory):
+    """The folder of a tiny base of a make; each is made once."""
+    made = {}
+
+    def find(make="llama"):
+        if make not in made:
+            made[make] = tiny_bases.make_base(tmp_path_factory.mktemp(make), make)
+        return made[make]
+
+    return find

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from tests.trainer.models import make_batch, make_recipe
+from tests.trainer.tiny_bases import adapt, lora, make_base
 from trainer.engine import torchrun
 from trainer.engine.group_learner import GroupLearner
 from trainer.engine.learner import Learner
@@ -34,6 +35,12 @@ WIDE = {
 
 
 def make(size: int, folder: Path, family: str = "causal", split: str = "optimizer") -> Learner:
+    if family == "llama":
+        base = make_base(folder / "base")
+        wide = adapt(base, adapter=lora(rank=16))
+        return (
+            GroupLearner(wide, 0, size, folder, split, base) if size > 1 else Learner(wide, 0, base)
+        )
     choice = Choice(name=family, params=WIDE[family])
     recipe = make_recipe().model_copy(update={"family": choice})
     return GroupLearner(recipe, 0, size, folder, split) if size > 1 else Learner(recipe, 0)

@@ -143,7 +143,7 @@ def test_a_7b_model_travels_in_hours_and_its_adapter_in_seconds():
 
 def test_a_round_moves_four_vectors_and_a_star_two():
     assert round_bytes(1000, "fp16") == 8000
-    assert round_bytes(1000, "fp32", "coordinator", offered=2) == 16_000
+    assert round_bytes(2000, "fp32", "coordinator") == 16_000
     assert day_bytes(8000, round_s=60) == 8000 * 1440
 
 

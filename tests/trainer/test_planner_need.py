@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests.trainer.models import make_batch
+from tests.trainer.tiny_bases import adapt, make_base, make_learner
 from trainer import catalogue
 from trainer.data import masking
 from trainer.engine.learner import Learner
@@ -31,15 +33,10 @@ def recipe_of(family="albert", sizes=None, strategy="dedloc", vocabulary=100, **
     )
 
 
-@pytest.mark.parametrize("family", list(SIZES))
-def test_a_pass_keeps_exactly_the_values_of_the_closed_form(family):
-    learner = Learner(recipe_of(family), pad_id=0)
-    ids = torch.randint(5, 100, (3, 16))
-    targets = ids.clone()
-    if learner.family.objective == "masked":
-        targets.flatten()[7:] = Batch.IGNORE
-    counted = 7 if learner.family.objective == "masked" else 3 * 15
-    known = {t.untyped_storage().data_ptr() for t in [*learner.params, *learner.model.buffers()]}
+def values_kept(learner, batch):
+    """By a pass, for its gradient."""
+    held = [*learner.model.parameters(), *learner.model.buffers()]
+    known = {tensor.untyped_storage().data_ptr() for tensor in held}
     kept = {}
 
     def note(tensor):
@@ -49,9 +46,42 @@ def test_a_pass_keeps_exactly_the_values_of_the_closed_form(family):
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        loss = learner.family.loss_sum(learner.model, Batch(ids, targets, torch.ones_like(ids)))
-    assert loss > 0
-    assert sum(kept.values()) == learner.family.activation_values(100, 48, counted)
+        assert learner.family.loss_sum(learner.model, batch) > 0
+    return sum(kept.values())
+
+
+@pytest.mark.parametrize("family", list(SIZES))
+def test_a_pass_keeps_exactly_the_values_of_the_closed_form(family):
+    learner = Learner(recipe_of(family), pad_id=0)
+    ids = torch.randint(5, 100, (3, 16))
+    targets = ids.clone()
+    if learner.family.objective == "masked":
+        targets.flatten()[7:] = Batch.IGNORE
+    counted = 7 if learner.family.objective == "masked" else 3 * 15
+    kept = values_kept(learner, Batch(ids, targets, torch.ones_like(ids)))
+    assert kept == learner.family.activation_values(100, 48, counted)
+
+
+@pytest.mark.parametrize("make", ["llama", "bert"])
+def test_a_pass_through_a_base_keeps_about_what_is_planned(tmp_path, make):
+    base = make_base(tmp_path, make)
+    learner = make_learner(adapt(base, make), base)
+    kept = values_kept(learner, make_batch())
+    planned = learner.family.activation_values(64, 64, make_batch().tokens)
+    assert 0.75 * planned < kept < 1.25 * planned
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_of_a_base_with_an_adapter_only_the_adapter_counts_more_than_once(tmp_path, precision):
+    recipe = adapt(make_base(tmp_path))
+    recipe = recipe.model_copy(
+        update={"base": recipe.base.model_copy(update={"precision": precision})}
+    )
+    planned = {part.name: part.bytes for part in need.need_of(recipe).parts}
+    assert planned["frozen base"] == recipe.base.parameters * (4 if precision == "fp32" else 2)
+    assert planned["weights"] == planned["anchor"] == 4 * catalogue.trained_parameters(recipe)
+    whole = {part.name for part in need.need_of(adapt(tmp_path, adapter=None)).parts}
+    assert "frozen base" not in whole
 
 
 MOMENTUM = {"local_optimizer": "sgd", "local_momentum": 0.9, "outer_momentum": 0.9}

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from webapp.artifacts import selectors
+from webapp.artifacts.bases import offered_bases
 from webapp.collaborations.forms import CollaborationForm
 
 
 def filled(files, **changed):
-    form = CollaborationForm(tokenizers=selectors.tokenizers(), texts=selectors.texts())
+    offered = {
+        "tokenizers": selectors.tokenizers(),
+        "texts": selectors.texts(),
+        "bases": offered_bases(),
+    }
+    form = CollaborationForm(**offered)
     data = {name: field.initial for name, field in form.fields.items() if field.initial is not None}
     data |= {
         "title": "Night shift",
@@ -17,6 +23,4 @@ def filled(files, **changed):
         "texts": [files["text"].sha256],
         "held_out": files["held_out"].sha256,
     }
-    return CollaborationForm(
-        data | changed, tokenizers=selectors.tokenizers(), texts=selectors.texts()
-    )
+    return CollaborationForm(data | changed, **offered)

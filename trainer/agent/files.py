@@ -11,7 +11,7 @@ from urllib.parse import quote
 from trainer.grant import Checkpoint
 from trainer.launcher import web
 from trainer.launcher.place import Unusable, in_words
-from trainer.recipe import File, Recipe, Text
+from trainer.recipe import Base, File, Recipe, Text
 
 log = logging.getLogger(__name__)
 Progress = Callable[[str, int, int], None]  # file name, bytes done, bytes in all
@@ -50,19 +50,45 @@ class Files:
         (three times in a row) or Unusable (the disk, in words).
         """
         path = self._folder / file.sha256 / Path(file.filename).name
+        url = f"{self._site}/artifacts/{file.sha256}/{quote(file.filename)}"
         try:
-            return self._fetch(file, path)
+            return self._fetch(file, path, url)
         except OSError as error:
             raise Unusable(in_words(error, path)) from error
 
-    def _fetch(self, file: File | Checkpoint, path: Path) -> Path:
+    def fetch_base(self, base: Base | None) -> Path | None:
+        """A local folder with the files of a base and no others. Raises as `fetch`."""
+        if base is None:
+            return None
+        folder = self._folder / base.sha256
+        for file in base.files:
+            path = folder / file.filename
+            try:
+                if base.kind == "local":
+                    _link(file, Path(base.place) / file.filename, path)
+                else:
+                    self._fetch(file, path, self._address(base, file))
+            except OSError as error:
+                raise Unusable(in_words(error, path)) from error
+        return folder
+
+    def _address(self, base: Base, file: File) -> str:
+        if base.kind == "site":
+            return f"{self._site}/artifacts/{file.sha256}/{quote(file.filename)}"
+        if base.kind == "http":
+            return f"{base.place.rstrip('/')}/{quote(file.filename)}"
+        from huggingface_hub import hf_hub_url
+
+        name, _, revision = base.place.partition("@")
+        return str(hf_hub_url(name, file.filename, revision=revision or None))
+
+    def _fetch(self, file: File | Checkpoint, path: Path, url: str) -> Path:
         if path.exists():
             if web.sha256_of(path) == file.sha256:
                 return path
             log.warning("%s is damaged on disk and is fetched again", path.name)
             path.unlink()
         path.parent.mkdir(parents=True, exist_ok=True)
-        url = f"{self._site}/artifacts/{file.sha256}/{quote(file.filename)}"
         for tries_left in reversed(range(NUM_TRIES)):
             try:
                 return web.download(
@@ -97,3 +123,17 @@ class Files:
                 for path in folder.iterdir():
                     path.unlink(missing_ok=True)
                 folder.rmdir()
+
+
+def _link(file: File, there: Path, here: Path) -> None:
+    """Raises Unusable where what is there is not the file."""
+    if not there.is_file():
+        raise Unusable(f"{there} is not on this computer, and the recipe's base is to be there.")
+    if web.sha256_of(there) != file.sha256:
+        raise Unusable(
+            f"{there} is not what the recipe means: its SHA-256 is not {file.sha256}. Put the "
+            "organiser's file there."
+        )
+    here.parent.mkdir(parents=True, exist_ok=True)
+    here.unlink(missing_ok=True)
+    here.symlink_to(there.resolve())

@@ -100,7 +100,7 @@ def _survey(seat: Seat, recipe: Recipe, path: Path) -> Survey:
     print(f"Reading {path} …", flush=True)
     try:
         file = Files(seat.site, seat.cache).fetch(recipe.tokenizer.file)
-        tokenizer = Tokenizer(file, recipe.tokenizer.vocab_size)
+        tokenizer = Tokenizer.of(recipe, file)
     except (web.Unreachable, web.Refusal, web.Damaged, TokenizerError, OSError) as error:
         raise Unusable(f"Your texts could not be counted: {error}") from error
     family = catalogue.create("families", recipe.family)
@@ -130,7 +130,5 @@ def words(found: Survey, recipe: Recipe, path: Path) -> list[str]:
         said.append(f"  {name} is left out: {reason}.")
     if (more := len(found.left_out) - MOST_NAMED) > 0:
         said.append(f"  {more:,} more files are left out; the log file names them.")
-    family = catalogue.create("families", recipe.family)
-    count = family.parameter_count(recipe.tokenizer.vocab_size)
-    update_mb = count * CODEC_BYTES[recipe.round.codec] / 1e6
+    update_mb = catalogue.offered_values(recipe) * CODEC_BYTES[recipe.round.codec] / 1e6
     return [*said, *LEAVES.format(update_mb=update_mb).splitlines()]

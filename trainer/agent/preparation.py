@@ -32,10 +32,7 @@ class Preparation:
 
     def check_shared_memory(self, recipe: Recipe) -> None:
         """Raises Stopped where averaging this recipe's offers would fail, before any download."""
-        family = catalogue.create("families", recipe.family)
-        vectors = catalogue.create("strategies", recipe.strategy).vectors
-        values = vectors * family.parameter_count(recipe.tokenizer.vocab_size)
-        finding = doctor.check_shared_memory(values)
+        finding = doctor.check_shared_memory(catalogue.offered_values(recipe))
         if finding.state is doctor.State.BAD:
             self._wishes.stop(str(finding), LeaveCause.FAILED)
             raise Stopped
@@ -69,6 +66,7 @@ class Preparation:
             revocations=follow("the revocation list", api.revocations, seat.role),
             heard_at=lambda: news.heard_at if (news := heard()) else None,
             shares_own=seat.shares_own,
+            base=self._persist(lambda: files.fetch_base(grant.recipe.base)),
         )
 
     def _fetch_checkpoint(self, newest: Checkpoint | None) -> Path | None:

@@ -33,20 +33,23 @@ def batches(
     generator = torch.Generator().manual_seed(seed)
     sequences = pack(documents, tokenizer, length, framed=objective == "masked")
     while rows := list(islice(sequences, size())):
-        ids = _padded(rows, length, tokenizer.pad)
+        ids, attention = _padded(rows, length, tokenizer.pad)
         if objective == "masked":
             batch = mask(ids, tokenizer, generator)
         else:
-            batch = _all_after_the_first(ids, tokenizer.pad)
+            batch = _all_after_the_first(ids, attention)
         if batch is not None and batch.tokens:
             yield batch
 
 
-def _padded(rows: list[list[int]], length: int, pad: int) -> Tensor:
-    return torch.tensor([row + [pad] * (length - len(row)) for row in rows])
+def _padded(rows: list[list[int]], length: int, pad: int) -> tuple[Tensor, Tensor]:
+    """Ids, and 1 for each that is no padding: some tokenizers end documents with the pad token."""
+    ids = torch.tensor([row + [pad] * (length - len(row)) for row in rows])
+    lengths = torch.tensor([[len(row)] for row in rows])
+    return ids, (torch.arange(length) < lengths).long()
 
 
-def _all_after_the_first(ids: Tensor, pad: int) -> Batch:
-    targets = ids.masked_fill(ids == pad, Batch.IGNORE)
+def _all_after_the_first(ids: Tensor, attention: Tensor) -> Batch:
+    targets = ids.masked_fill(attention == 0, Batch.IGNORE)
     targets[:, 0] = Batch.IGNORE  # nothing comes before it
-    return Batch(ids, targets, (ids != pad).long())
+    return Batch(ids, targets, attention)

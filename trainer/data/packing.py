@@ -12,20 +12,17 @@ def pack(
 ) -> Iterator[list[int]]:
     """Sequences of `length` ids; documents are separated by the end token.
 
-    `framed` puts the start and the end token around each sequence. What is left over at the end
-    of a finite stream is a shorter last sequence.
+    `framed` puts the start token, if there is one, and the end token around each sequence. What is
+    left over at the end of a finite stream is a shorter last sequence.
     """
-    inner = length - 2 if framed else length
+    before = [] if tokenizer.start is None else [tokenizer.start]
+    inner = length - len(before) - 1 if framed else length
     left: list[int] = []
     for document in documents:
         left += tokenizer.encode(document)
         left.append(tokenizer.end)
         while len(left) >= inner:
             piece, left = left[:inner], left[inner:]
-            yield _frame(piece, tokenizer) if framed else piece
+            yield [*before, *piece, tokenizer.end] if framed else piece
     if left:
-        yield _frame(left, tokenizer) if framed else left
-
-
-def _frame(piece: list[int], tokenizer: Tokenizer) -> list[int]:
-    return [tokenizer.start, *piece, tokenizer.end]
+        yield [*before, *left, tokenizer.end] if framed else left

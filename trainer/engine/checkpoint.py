@@ -20,6 +20,7 @@ from torch import Tensor
 
 FORMAT = "1"
 KEPT = 3
+KEPT_AS_IT_IS = "frozen."  # before names of what belongs to the model and does not train
 _name = re.compile(r"^checkpoint-(\d{9})\.safetensors$")
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,9 @@ def write(path: Path, tensors: Mapping[str, Tensor], round_number: int, recipe: 
 def read(
     path: Path, shapes: Mapping[str, tuple[int, ...]], recipe: str
 ) -> tuple[int, dict[str, Tensor]]:
-    """The round and the tensors. Raises BadCheckpoint unless every one of `shapes` is there."""
+    """The round and the tensors. Raises BadCheckpoint unless every one of `shapes` is there, and no
+    others but those kept as they are.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -71,7 +74,8 @@ def read(
         raise BadCheckpoint(f"{path.name} belongs to another recipe")
     if metadata.get("digest") != _digest(tensors):
         raise BadCheckpoint(f"{path.name} is damaged: its tensors do not match its digest")
-    if {name: tuple(t.shape) for name, t in tensors.items()} != dict(shapes):
+    found = {n: tuple(t.shape) for n, t in tensors.items() if not n.startswith(KEPT_AS_IT_IS)}
+    if found != dict(shapes):
         raise BadCheckpoint(f"{path.name} holds another model")
     if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
         raise BadCheckpoint(f"{path.name} holds values that are not finite")

@@ -205,7 +205,7 @@ class Ending:
         loop.peer.share_state(loop.learner.round)
         if loop.own_check is not None:
             done.own_loss = loop.own_check.round_ended(verdict.round)
-        loop.ended(verdict.summary(done.lost, asked), done)
+        loop.ended(verdict.summary(done.lost, asked, loop.learner.missed), done)
 
 
 def members_of(verdict: Verdict, own: str) -> list[Member]:

@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -26,12 +27,15 @@ log = logging.getLogger(__name__)
 
 
 class Assignment(BaseModel):
-    """What a group trains and how; `num_threads` is each process's number of threads."""
+    """What a group trains and how; `num_threads` is each process's number of threads, `base` the
+    folder of a base.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     recipe: Recipe
     pad_id: int
+    base: Path | None
     split: str
     num_threads: int
 
@@ -85,7 +89,7 @@ def follow(post: Post, rank: int, size: int) -> bool:
     try:
         while assignment := post.take(number):
             post.meet(number, prepare(assignment, rank), rank, size)
-            family, model = build(assignment.recipe, assignment.pad_id)
+            family, model = build(assignment.recipe, assignment.pad_id, assignment.base)
             shard = make_shard(assignment.split, family, model, assignment.recipe.optimizer)
             while shard.obey():
                 pass

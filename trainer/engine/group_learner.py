@@ -40,7 +40,13 @@ class GroupLearner(Learner):
     may_recompute = False  # the other processes would have to, too
 
     def __init__(
-        self, recipe: Recipe, pad_id: int, size: int, folder: Path, split: str = "optimizer"
+        self,
+        recipe: Recipe,
+        pad_id: int,
+        size: int,
+        folder: Path,
+        split: str = "optimizer",
+        base: Path | None = None,
     ) -> None:
         if catalogue.create("strategies", recipe.strategy).local:
             raise ValueError(
@@ -49,12 +55,12 @@ class GroupLearner(Learner):
             )
         threads = max(1, torch.get_num_threads() // size)
         self._assignment = Assignment(
-            recipe=recipe, pad_id=pad_id, split=split, num_threads=threads
+            recipe=recipe, pad_id=pad_id, base=base, split=split, num_threads=threads
         )
         self._group = Group(size, folder)
         try:
             self._group.meet(self._assignment)
-            super().__init__(recipe, pad_id)
+            super().__init__(recipe, pad_id, base)
         except BaseException:
             self._group.end()
             raise

@@ -23,7 +23,8 @@ class Job:
 
     `folder` is private to this device and collaboration: `identity.key` (peer id, passport key
     and owner of DHT records in one RSA key) and what must outlive a restart. `texts` are the local
-    files of `recipe.texts`, in order; None where the text is streamed from its URL.
+    files of `recipe.texts`, in order; None where the text is streamed from its URL. `base` is the
+    folder of `recipe.base`.
     `num_processes` share each micro-batch, and split what `sharding.WAYS` calls `split`.
     `revocations` is the site's newest list and `heard_at` when it last heard a device ask for a
     part of a text, by its clock: a coordinator passes both on. `clock_offset_s` is site time minus
@@ -55,6 +56,7 @@ class Job:
     shards: Shards | None = None
     tell_own: Callable[[OwnLosses | Personal], None] | None = None
     shares_own: bool = False
+    base: Path | None = None
 
     def own_text(self) -> Path | None:
         """Where the volunteer's own texts are, if the recipe trains on such and they have any."""

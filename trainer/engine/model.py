@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,12 +11,23 @@ from trainer import catalogue
 from trainer.recipe import Recipe
 
 
-def build(recipe: Recipe, pad_id: int) -> tuple[Any, Any]:
-    """Its family, and a model of it on the GPU, if there is one, ready to train."""
-    family = catalogue.create("families", recipe.family)
+def build(recipe: Recipe, pad_id: int, base: Path | None = None) -> tuple[Any, Any]:
+    """Its family, and a model of it on the GPU, if there is one, ready to train.
+
+    `base`: the folder with the recipe's. Raises ValueError where that is not what the recipe needs.
+    """
+    family = catalogue.family_of(recipe)
+    vocab_size, length = recipe.tokenizer.vocab_size, recipe.sequence_length
     torch.manual_seed(recipe.seed)
-    model = family.build(recipe.tokenizer.vocab_size, recipe.sequence_length, pad_id)
-    return family, model.to(place()).train()
+    if recipe.base is None:
+        return family, family.build(vocab_size, length, pad_id).to(place()).train()
+    if base is None:
+        raise ValueError(f"{recipe.collaboration} begins with a base, and its files are not here")
+    model = family.load(base, vocab_size, length)
+    if recipe.adapter is not None:
+        catalogue.create("adapters", recipe.adapter).attach(model, recipe.base, recipe.seed)
+    is_placed = getattr(model, "is_quantized", False)  # and cannot be moved
+    return family, (model if is_placed else model.to(place())).train()
 
 
 def place() -> torch.device:

@@ -63,13 +63,13 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
 
 
 def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> LeaveCause:
-    tokenizer = Tokenizer(job.tokenizer, job.recipe.tokenizer.vocab_size)
+    tokenizer = Tokenizer.of(job.recipe, job.tokenizer)
     if job.num_processes > 1:
         learner: Learner = GroupLearner(
-            job.recipe, tokenizer.pad, job.num_processes, job.folder, job.split
+            job.recipe, tokenizer.pad, job.num_processes, job.folder, job.split, job.base
         )
     else:
-        learner = Learner(job.recipe, tokenizer.pad)
+        learner = Learner(job.recipe, tokenizer.pad, job.base)
     peer: SwarmPeer | None = None
     try:
         if job.role is Role.COORDINATOR:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
     from torch.nn import Module
+
+    from trainer.parts import Base
 
 
 class Params(BaseModel):
@@ -56,7 +59,11 @@ class Batch:
 class Family:
     label: ClassVar[str]
     objective: ClassVar[Literal["masked", "causal"]]
+    is_pretrained: ClassVar[bool] = False  # it begins with a base, and `load`s it
+    task: ClassVar[str | None] = None  # PEFT's name for what it is trained to
     Params: ClassVar[type[Params]] = Params
+
+    base: Base | None = None
 
     def __init__(self, params: Any) -> None:
         self.params = params
@@ -82,6 +89,10 @@ class Family:
         from transformers.modeling_layers import GradientCheckpointingLayer
 
         return [part for part in model.modules() if isinstance(part, GradientCheckpointingLayer)]
+
+    def load(self, folder: Path, vocab_size: int, sequence_length: int) -> Module:
+        """The base in `folder`. Raises ValueError when it is not what the recipe needs."""
+        raise NotImplementedError
 
     def loss_sum(self, model: Module, batch: Batch) -> Tensor:
         """Sum of the losses of the batch's target tokens, a scalar that can be differentiated."""

@@ -34,15 +34,17 @@ class Book:
 def of_recipe(recipe: Recipe, sequences: int = 0, *, on_gpu: bool = False) -> Book:
     """Raises ValueError for an unknown family or strategy."""
     need = need_of(recipe, sequences or None, on_gpu=on_gpu)
-    family = catalogue.create("families", recipe.family)
+    family = catalogue.family_of(recipe)
     strategy = catalogue.create("strategies", recipe.strategy)
     number = count(need.parameters)
+    if recipe.base and recipe.adapter:
+        number += f" of {count(recipe.base.parameters)}"
     return Book(
         f"{recipe.collaboration}: {family.label}, {number} parameters, {strategy.label}",
         need.parts,
         need.parameters,
-        family.used_parameters(recipe.tokenizer.vocab_size),
-        traffic.recipe_round_bytes(recipe, need.parameters, strategy.vectors),
+        0 if recipe.base else family.used_parameters(recipe.tokenizer.vocab_size),
+        traffic.recipe_round_bytes(recipe),
         recipe.round.deadline_s,
     )
 

@@ -26,7 +26,7 @@ PROGRAM_BYTES = 700_000_000
 
 @dataclass(frozen=True)
 class Need:
-    """`on_gpu`: parts that are not `on_host` lie in the GPU's memory."""
+    """`parameters` are those that train; `on_gpu`: what is not `on_host` lies in its memory."""
 
     parameters: int
     parts: tuple[Part, ...]
@@ -50,9 +50,9 @@ def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = Fals
 
     Raises ValueError for an unknown family or strategy.
     """
-    family = catalogue.create("families", recipe.family)
+    family = catalogue.family_of(recipe)
     strategy = catalogue.create("strategies", recipe.strategy)
-    parameters = family.parameter_count(recipe.tokenizer.vocab_size)
+    parameters = catalogue.trained_parameters(recipe)
     rows = sequences or recipe.micro_batch or 1
     vector = VALUE_BYTES * parameters
     optimizer = strategy.optimizer
@@ -61,17 +61,19 @@ def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = Fals
     shared, own = strategy.extra()
     moments = training.OPTIMIZERS[optimizer]
     handed_on = 1 + shared + (0 if strategy.local else moments)  # what newcomers download
-    offered = strategy.vectors
+    offered = catalogue.offered_values(recipe) / parameters
     pass_bytes = vector + activation_bytes(family, recipe, rows)
-    step = 1 + (2 if on_gpu else 1) * offered  # the average is brought there
-    copies = (offered + handed_on) * vector
+    step = round((1 + (2 if on_gpu else 1) * offered) * vector)  # the average is brought there
+    copies = round((offered + handed_on) * vector)
+    sent = round(offered * vector)
     parts = [
+        _frozen(recipe),
         *training.training_parts(parameters, "fp32", optimizer),
         *training.swarm_parts(parameters, state=shared + own, offered=offered),
         Part("good state", handed_on * vector, "to go back to after a bad step", on_host=True),
         Part("activations", pass_bytes, f"of {rows} sequences, and the gradient in the making"),
-        *_ends(step * vector, copies, pass_bytes, on_gpu=on_gpu),
-        Part("averages on their way", offered * vector, "in the averaging process", on_host=True),
+        *_ends(step, copies, pass_bytes, on_gpu=on_gpu),
+        Part("averages on their way", sent, "in the averaging process", on_host=True),
         Part("for a newcomer", COPIES * handed_on * vector, "the state it downloads", on_host=True),
     ]
     if not on_gpu:
@@ -94,6 +96,18 @@ def _ends(step: int, copies: int, pass_bytes: int, *, on_gpu: bool) -> list[Part
         Part(name, max(0, step - pass_bytes), words),
         Part("a round's copies", copies, "the average and the next good state", on_host=True),
     ]
+
+
+def _frozen(recipe: Recipe) -> Part:
+    """What an adapter leaves as it is."""
+    if recipe.base is None or recipe.adapter is None:
+        return Part("frozen base", 0)
+    base = recipe.base
+    rest = 2 if base.precision == "bf16" else VALUE_BYTES
+    matrices = sum(m.count * m.inputs * m.outputs for m in base.matrices)
+    each = {"fp32": 4.0, "bf16": 2.0, **training.FROZEN_BYTES}[base.precision]
+    held = rest * (base.parameters - matrices) + each * matrices
+    return Part("frozen base", round(held), f"its matrices in {base.precision}")
 
 
 def activation_bytes(family: Any, recipe: Recipe, sequences: int) -> int:

@@ -93,15 +93,16 @@ def lora_parts(parameters: float, trained: float, frozen: str = "fp16") -> list[
     return [base, *training_parts(trained)]
 
 
-def swarm_parts(parameters: float, *, state: int = 0, offered: int = 1) -> list[Part]:
+def swarm_parts(parameters: float, *, state: int = 0, offered: float = 1) -> list[Part]:
     """What taking part in a swarm adds, in fp32, where `parameters` train: the anchor, `state`
     vectors of the strategy beside its optimizer's, and the buffer of an offer of `offered` vectors.
     """
     vector = round(4 * parameters)
+    buffer = round(offered * vector)
     return [
         Part("anchor", vector, "what all peers shared when the round began"),
         Part("strategy state", state * vector, "what the strategy keeps from round to round"),
-        Part("averaging buffer", offered * vector, "an offer, in shared memory", on_host=True),
+        Part("averaging buffer", buffer, "an offer, in shared memory", on_host=True),
     ]
 
 

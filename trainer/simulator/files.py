@@ -36,6 +36,10 @@ def read_recipe(path: Path) -> Recipe:
     try:
         recipe = Recipe.model_validate_json(path.read_bytes())
         catalogue.check(recipe)
+        if recipe.base is not None:
+            raise ValueError(
+                "each of its peers would hold a trained model; try it with few devices"
+            )
     except OSError as error:
         raise Unusable(f"{path} cannot be read: {error.strerror or error}") from error
     except ValidationError as error:

@@ -38,7 +38,7 @@ class Surroundings:
 
     def __init__(self, recipe: Recipe, files: Files, net: Net, folder: Path) -> None:
         self.recipe, self.files, self.net, self.folder = recipe, files, net, folder
-        self.tokenizer = Tokenizer(files.tokenizer, recipe.tokenizer.vocab_size)
+        self.tokenizer = Tokenizer.of(recipe, files.tokenizer)
 
 
 @dataclass

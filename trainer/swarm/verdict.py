@@ -127,7 +127,12 @@ class Verdict:
         taken = {n: w for n, w in self.weights.items() if n not in {*self.lost, *self.refused}}
         return taken.get(name, 0.0) / (sum(taken.values()) or 1.0)
 
-    def summary(self, lost_before: Sequence[str] = (), asked: int | None = None) -> VerdictSummary:
+    def summary(
+        self,
+        lost_before: Sequence[str] = (),
+        asked: int | None = None,
+        missed: float | None = None,
+    ) -> VerdictSummary:
         """`lost_before` were lost in attempts at the same round that had to be repeated."""
         return VerdictSummary(
             round=self.round,
@@ -147,6 +152,7 @@ class Verdict:
             reason=self.reason[:300],
             mean_norm=self.mean_norm,
             told=self.told[:300],
+            missed=missed,
         )
 
 

@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-PAD, UNKNOWN, START, END, MASK = "<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"
-SPECIAL = (PAD, UNKNOWN, START, END, MASK)
+from trainer.parts import Special
+from trainer.recipe import Recipe
+
+OURS = Special()
+SPECIAL = (OURS.pad, OURS.unknown, OURS.start, OURS.end, OURS.mask)
 
 
 class TokenizerError(ValueError):
@@ -34,7 +37,7 @@ def train_tokenizer(texts: Iterable[str], path: Path, vocab_size: int) -> int:
     lines = [text for text in texts if text.strip()]
     if not lines:
         raise TokenizerError("there is no text to train a tokenizer from")
-    encoder = Encoder(models.BPE(unk_token=UNKNOWN))
+    encoder = Encoder(models.BPE(unk_token=OURS.unknown))
     encoder.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     encoder.decoder = decoders.ByteLevel()
     encoder.train_from_iterator(
@@ -52,9 +55,9 @@ def train_tokenizer(texts: Iterable[str], path: Path, vocab_size: int) -> int:
 
 
 class Tokenizer:
-    """Token ids of a text, and the ids of the five special tokens."""
+    """Token ids of a text, and those of special tokens; `start` is None where there is none."""
 
-    def __init__(self, path: Path, vocab_size: int) -> None:
+    def __init__(self, path: Path, vocab_size: int, special: Special = OURS) -> None:
         """Raises TokenizerError when the file is broken or does not fit the recipe."""
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # this process forks
         from tokenizers import Tokenizer as Encoder
@@ -69,8 +72,23 @@ class Tokenizer:
                 f"{path.name} has {self._encoder.get_vocab_size()} tokens, "
                 f"the recipe says {vocab_size}"
             )
-        self.pad, self.unknown, self.start, self.end, self.mask = map(self._id_of, SPECIAL)
-        self.special = frozenset((self.pad, self.unknown, self.start, self.end, self.mask))
+        ids = {role: self._id_of(name) for role, name in special.model_dump().items() if name}
+        self.pad, self.end = ids["pad"], ids["end"]
+        self.start, self._mask = ids.get("start"), ids.get("mask")
+        self.special = frozenset(ids.values())
+
+    @classmethod
+    def of(cls, recipe: Recipe, path: Path) -> Tokenizer:
+        """The recipe's, with its base's special tokens. Raises TokenizerError."""
+        special = recipe.base.special if recipe.base else OURS
+        return cls(path, recipe.tokenizer.vocab_size, special)
+
+    @property
+    def mask(self) -> int:
+        """Raises TokenizerError where there is none."""
+        if self._mask is None:
+            raise TokenizerError("the tokenizer has no mask token: a masked model needs one")
+        return self._mask
 
     def _id_of(self, token: str) -> int:
         number = self._encoder.token_to_id(token)

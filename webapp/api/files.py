@@ -11,7 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, St
 from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.http import require_safe
 
+from trainer.adapter_files import adapter_zip
 from webapp.artifacts.models import Artifact
+from webapp.artifacts.selectors import checkpoint_by_sha256
 from webapp.artifacts.storage import absolute_path
 
 PIECE_BYTES = 256 * 1024
@@ -30,6 +32,26 @@ async def artifact(request: HttpRequest, sha256: str, filename: str) -> HttpResp
     if found is None:
         raise Http404("no such file")
     return send_file(request, absolute_path(found.path), filename=filename, etag=sha256)
+
+
+@require_safe
+def adapter(request: HttpRequest, sha256: str) -> HttpResponseBase:
+    """`/artifacts/<sha256 of a checkpoint>/adapter/potluck-adapter.zip`, a folder that PEFT loads.
+
+    404 where its collaboration trains no adapter.
+    """
+    found = checkpoint_by_sha256(sha256)
+    recipe = found.collaboration.recipe if found else None
+    if found is None or recipe is None or recipe.adapter is None:
+        raise Http404("no such adapter")
+    try:
+        content = adapter_zip(absolute_path(found.artifact.path), recipe)
+    except FileNotFoundError as error:
+        raise Http404("the file is gone") from error
+    answer = HttpResponse(content, content_type="application/zip")
+    answer["Content-Disposition"] = 'attachment; filename="potluck-adapter.zip"'
+    answer["Cache-Control"] = FOREVER
+    return answer
 
 
 def send_file(request: HttpRequest, path: Path, *, filename: str, etag: str) -> HttpResponseBase:

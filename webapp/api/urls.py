@@ -14,6 +14,11 @@ urlpatterns = [
         files.artifact,
         name="artifact",
     ),
+    re_path(
+        r"^artifacts/(?P<sha256>[0-9a-f]{64})/adapter/potluck-adapter\.zip$",
+        files.adapter,
+        name="adapter",
+    ),
     path("launcher/manifest.json", launcher.manifest, name="launcher-manifest"),
     re_path(r"^launcher/lock/(?P<kind>[a-z]{1,10})\.txt$", launcher.lock, name="launcher-lock"),
     path("launcher/wheels/<str:name>", launcher.wheels, name="launcher-wheel"),

@@ -1,4 +1,4 @@
-"""Files the site serves by their hash: tokenizers, texts, checkpoints."""
+"""Files the site serves by their hash: tokenizers, texts, bases, checkpoints."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ class Kind(models.TextChoices):
     TOKENIZER = "tokenizer", "Tokenizer"
     TEXT = "text", "Text"
     CHECKPOINT = "checkpoint", "Checkpoint"
+    BASE = "base", "Base"  # its description
+    WEIGHTS = "weights", "Weights"  # a file of a base
 
 
 class Artifact(models.Model):

@@ -17,6 +17,11 @@ def checkpoints(collaboration: Collaboration) -> QuerySet[Checkpoint]:
     return collaboration.checkpoints.select_related("artifact")
 
 
+def checkpoint_by_sha256(sha256: str) -> Checkpoint | None:
+    found = Checkpoint.objects.select_related("artifact", "collaboration")
+    return found.filter(artifact__sha256=sha256).first()
+
+
 def tokenizers() -> QuerySet[Artifact]:
     return Artifact.objects.filter(kind=Kind.TOKENIZER).order_by("title", "pk")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -9,23 +10,25 @@ from django.utils.text import slugify
 from pydantic import ValidationError
 
 from trainer import catalogue
-from trainer.recipe import Choice, Recipe, Round, Tokenizer
+from trainer.recipe import Base, Choice, Recipe, Round, Tokenizer
 from webapp.accounts.models import User
 from webapp.collaborations import drafts, services
 from webapp.collaborations.chosen_texts import chosen_texts, file_of, site_text
 from webapp.collaborations.models import Collaboration
-from webapp.collaborations.recipe_parts import PARTS, TITLES
+from webapp.collaborations.recipe_parts import PARTS
 from webapp.collaborations.schema_fields import fields_of, values_of
-from webapp.collaborations.sections import Section
+from webapp.collaborations.sections import Section, sections_of
 from webapp.collaborations.sizes import size_of
 from webapp.core.templatetags.ui import byte_size, number
 
-FOLDERS = {"family": "families", "strategy": "strategies"}
+FOLDERS = {"family": "families", "adapter": "adapters", "strategy": "strategies"}
+NONE = ("", "None")
 STEP_SAMPLES = 8  # of a local step, where the organiser does not say
 
 
 class CollaborationForm(forms.Form):
-    """`tokenizers` and `texts` are the site's files (`artifacts.selectors`).
+    """`tokenizers` and `texts` are the site's files (`artifacts.selectors`), `bases` what it offers
+    (`artifacts.bases`).
 
     With `draft` it changes that one; `initial` is then what it is now (`prefill`).
     After `is_valid()`, `recipe` is the checked recipe.
@@ -40,6 +43,15 @@ class CollaborationForm(forms.Form):
     )
     summary = forms.CharField(max_length=300, required=False)
     family = forms.ChoiceField(label="Model")
+    base = forms.ChoiceField(
+        label="Trained model to begin with",
+        required=False,
+        help_text="Where the model above is a trained one. Its tokenizer goes with it.",
+    )
+    adapter = forms.ChoiceField(
+        required=False,
+        help_text="What trains beside a trained model, which stays as it is. None: all of it does.",
+    )
     strategy = forms.ChoiceField(label="Strategy")
     tokenizer = forms.ChoiceField(label="Tokenizer")
     texts = forms.MultipleChoiceField(label="Texts to train on", required=False)
@@ -77,19 +89,22 @@ class CollaborationForm(forms.Form):
         *args: Any,
         tokenizers: Any,
         texts: Any,
+        bases: Mapping[str, tuple[str, Base]] | None = None,
         draft: Collaboration | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.draft = draft
+        self.draft, self.bases = draft, bases or {}
         self.artifacts: dict[str, Any] = {str(file.sha256): file for file in [*tokenizers, *texts]}
         self.recipe: Recipe | None = None
         titles = [(file.sha256, str(file)) for file in texts]
         self._offer("tokenizer", [(file.sha256, str(file)) for file in tokenizers])
         self._offer("texts", titles)
-        self._offer("held_out", [("", "None"), *titles])
+        self._offer("held_out", [NONE, *titles])
+        self._offer("base", [NONE, *((key, title) for key, (title, _) in self.bases.items())])
         for of, folder in FOLDERS.items():
-            self._offer(of, catalogue.choices(folder))
+            none = [] if self.fields[of].required else [NONE]
+            self._offer(of, [*none, *catalogue.choices(folder)])
             for name, plugin in catalogue.plugins(folder).items():
                 self.fields |= fields_of(plugin.Params, f"{of}__{name}")
         for part, model in PARTS.items():
@@ -102,17 +117,7 @@ class CollaborationForm(forms.Form):
 
     def sections(self) -> list[Section]:
         """All fields in the order to show them."""
-        plain = [self[name] for name in self.fields if "__" not in name]
-        made = [Section("What it is", plain)]
-        for of, folder in FOLDERS.items():
-            for name, plugin in catalogue.plugins(folder).items():
-                section = Section(plugin.label, self._starting_with(f"{of}__{name}__"), of, name)
-                if section.fields or section.rule:
-                    made.append(section)
-        return made + [Section(TITLES[part], self._starting_with(f"{part}__")) for part in PARTS]
-
-    def _starting_with(self, start: str) -> list[forms.BoundField]:
-        return [self[name] for name in self.fields if name.startswith(start)]
+        return sections_of(self, FOLDERS, PARTS)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -185,6 +190,7 @@ class CollaborationForm(forms.Form):
                 "tokenizer": Tokenizer(file=file_of(tokenizer), vocab_size=tokenizer.vocab_size),
                 "texts": chosen_texts(cleaned, self.artifacts),
                 "held_out": site_text(self.artifacts[held_out]) if held_out else None,
+                "base": self.bases[cleaned["base"]][1] if cleaned["base"] else None,
                 **{of: self._choice(cleaned, of) for of in FOLDERS},
                 **{part: values_of(cleaned, part) for part in PARTS},
                 "micro_batch": cleaned["micro_batch"] or (STEP_SAMPLES if steps else None),
@@ -192,21 +198,17 @@ class CollaborationForm(forms.Form):
                 "seed": cleaned["seed"],
             }
         )
-        for of, folder in FOLDERS.items():
-            self._check_plugin(folder, getattr(recipe, of))
-        return recipe
-
-    def _choice(self, cleaned: dict[str, Any], of: str) -> Choice:
-        name = cleaned[of]
-        return Choice(name=name, params=values_of(cleaned, f"{of}__{name}"))
-
-    def _check_plugin(self, folder: str, choice: Choice) -> None:
         try:
-            catalogue.create(folder, choice)
+            catalogue.check(recipe)
         except ValidationError as error:
             raise ValueError(
                 "; ".join(p["msg"].removeprefix("Value error, ") for p in error.errors())
             ) from error
+        return recipe
+
+    def _choice(self, cleaned: dict[str, Any], of: str) -> Choice | None:
+        name = cleaned[of]
+        return Choice(name=name, params=values_of(cleaned, f"{of}__{name}")) if name else None
 
     def _check_length(self, recipe: Recipe) -> None:
         longest = getattr(catalogue.create("families", recipe.family).params, "length", None)

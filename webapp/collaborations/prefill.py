@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from typing import Any
 
-from trainer.recipe import Recipe
+from trainer.recipe import Base, Recipe
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.recipe_parts import PARTS
 from webapp.collaborations.sizes import size_of
@@ -20,6 +21,7 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
         "slug": collaboration.slug,
         "summary": collaboration.summary,
         "tokenizer": recipe.tokenizer.file.sha256,
+        "base": _key_of(recipe.base) if recipe.base else "",
         "texts": [text.file.sha256 for text in recipe.texts if text.file],
         "text_url": addresses[0] if addresses else "",
         "own_texts": recipe.is_private,
@@ -29,14 +31,20 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
         "seed": recipe.seed,
         "is_large": size_of(recipe).is_too_large,
     }
-    for of in ("family", "strategy"):
-        choice = getattr(recipe, of)
-        values[of] = choice.name
-        values |= {f"{of}__{choice.name}__{name}": value for name, value in choice.params.items()}
+    for of in ("family", "adapter", "strategy"):
+        if choice := getattr(recipe, of):
+            values[of] = choice.name
+            start = f"{of}__{choice.name}__"
+            values |= {f"{start}{name}": value for name, value in choice.params.items()}
     for part in PARTS:
         given = getattr(recipe, part).model_dump()
         values |= {f"{part}__{name}": value for name, value in given.items()}
     return values
+
+
+def _key_of(base: Base) -> str:
+    """What the form calls a base: the hash of its description."""
+    return hashlib.sha256(base.written().encode()).hexdigest()
 
 
 def left_out(recipe: Recipe, on_site: Collection[str]) -> list[str]:
@@ -46,6 +54,8 @@ def left_out(recipe: Recipe, on_site: Collection[str]) -> list[str]:
     named += [("the text", text.file) for text in recipe.texts if text.file]
     words = [f"the text at {url}" for url in addresses[1:]]
     words += [f"the text {text.path} of each device" for text in recipe.texts if text.path]
+    if recipe.base and _key_of(recipe.base) not in on_site:
+        words.append("the trained model it begins with, which the site does not offer any more")
     if held_out := recipe.held_out:
         if held_out.file:
             named.append(("the held-out text", held_out.file))

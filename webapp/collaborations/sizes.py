@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainer import catalogue
 from trainer.planner.need import need_of
 from trainer.planner.traffic import recipe_round_bytes
 from trainer.planner.training import Part
@@ -36,8 +35,7 @@ class Size:
 def size_of(recipe: Recipe) -> Size:
     """Raises ValueError for an unknown family or strategy."""
     need = need_of(recipe)
-    strategy = catalogue.create("strategies", recipe.strategy)
-    round_bytes = recipe_round_bytes(recipe, need.parameters, strategy.vectors)
+    round_bytes = recipe_round_bytes(recipe)
     return Size(
         parameters=need.parameters,
         parts=need.parts,

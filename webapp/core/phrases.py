@@ -75,6 +75,7 @@ PHRASES = {
         "The coordinator keeps trying."
     ),
     "download": _("Download"),
+    "adapter": _("Adapter"),
     "nobody": _("Nobody is training right now. Your computer could be the first."),
     "no_events": _("Nothing has happened yet. Joins, leaves and finished rounds appear here."),
     "you": _("you"),

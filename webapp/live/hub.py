@@ -22,7 +22,8 @@ The first message is a snapshot, the same document as `GET /api/v1/collaboration
                     "num_lost": 0, "reason": "", "at": 1764439402.0,          # or null
                     "asked": null},    # so many peers were chosen to train; null: all might
      "checkpoint": {"round": 50, "loss": 3.49, "at": 1764439360.1, "size_bytes": 13500000,
-                    "sha256": "…", "url": "/artifacts/…"},        # the newest, or null
+                    "sha256": "…", "url": "/artifacts/…",         # the newest, or null
+                    "adapter_url": ""},            # or that of its adapter, as PEFT loads it
      "checkpoint_overdue": false,                 # rounds go on, and checkpoints do not come
      "effort": {"participants": 4, "sessions": 9, "compute_s": 4210.0, "mean_session_s": 600.1,
                 "longest_session_s": 3000.0, "samples": 30000, "rounds": 56}}

@@ -38,6 +38,7 @@ def public_round(record: RoundRecord) -> dict[str, Any]:
 def public_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     """Load `artifact` with the checkpoint."""
     artifact = checkpoint.artifact
+    has_adapter = checkpoint.collaboration.recipe.adapter is not None
     return {
         "round": checkpoint.round,
         "loss": checkpoint.loss,
@@ -45,6 +46,7 @@ def public_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
         "size_bytes": artifact.size_bytes,
         "sha256": artifact.sha256,
         "url": reverse("artifact", args=[artifact.sha256, artifact.filename]),
+        "adapter_url": reverse("adapter", args=[artifact.sha256]) if has_adapter else "",
     }
 
 

@@ -11,6 +11,7 @@ from webapp.collaborations.models import Collaboration
 from webapp.live.facts import APPLIED
 from webapp.live.models import Event, RoundRecord
 
+LEAST_MISSED = 0.001  # less is rounding on the wire
 FIELDS = [
     *("outcome", "members", "samples", "tokens", "loss", "held_out_loss", "duration_s"),
     *("bytes_in", "bytes_out", "num_lost", "asked", "reason", "mean_norm", "told"),
@@ -133,7 +134,9 @@ def _fill(record: RoundRecord, witnessed: Witnessed, at: datetime) -> None:
 
 
 def _reason(verdict: VerdictSummary) -> str:
-    """With what was wrong with offers that were left out; whose they were stays private."""
+    """With what was wrong with offers that were left out, whose they were stays private; and how
+    far an averaged adapter is off.
+    """
     said = [verdict.reason] if verdict.reason else []
     if verdict.refused:
         offers = (
@@ -141,6 +144,11 @@ def _reason(verdict: VerdictSummary) -> str:
         )
         why = "; ".join(dict.fromkeys(f"it {one.reason}" for one in verdict.refused))
         said.append(f"{offers} left out: {why}")
+    if (verdict.missed or 0) >= LEAST_MISSED:
+        said.append(
+            f"what was averaged is {verdict.missed:.1%} of the round's change away from the "
+            "average of the devices' adapters"
+        )
     return "; ".join(said)[:300]
 
 

@@ -23,7 +23,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     collaboration = find(request, slug)
     written = checkpoints(collaboration)
     live = live_view(request, collaboration)
-    each_bytes = size_of(collaboration.recipe).coordinator_bytes
+    size = size_of(collaboration.recipe)
+    each_bytes = size.coordinator_bytes
     return render(
         request,
         "collaboration.html",
@@ -35,6 +36,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             "checkpoints": written[:CHECKPOINTS_SHOWN],
             "num_checkpoints": written.count(),
             "recipe": collaboration.recipe,
+            "trained_parameters": size.parameters,
             "may_join": may_join(request, collaboration),
         },
     )

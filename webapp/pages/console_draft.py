@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from webapp.artifacts.bases import offered_bases
 from webapp.artifacts.selectors import texts, tokenizers
 from webapp.collaborations.drafts import why_frozen
 from webapp.collaborations.forms import CollaborationForm
@@ -62,7 +63,9 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _form(request: HttpRequest, **more: Any) -> CollaborationForm:
     data = request.POST if request.method == "POST" else None
-    return CollaborationForm(data, tokenizers=tokenizers(), texts=texts(), **more)
+    return CollaborationForm(
+        data, tokenizers=tokenizers(), texts=texts(), bases=offered_bases(), **more
+    )
 
 
 def _copy_of(like: Collaboration) -> dict[str, Any]:
@@ -98,6 +101,10 @@ def _page(
     **more: Any,
 ) -> HttpResponse:
     shown = like or draft
-    missing = left_out(shown.recipe, form.artifacts) if shown and not form.is_bound else []
+    missing = (
+        left_out(shown.recipe, {*form.artifacts, *form.bases})
+        if shown and not form.is_bound
+        else []
+    )
     context = {"form": form, "sections": form.sections(), "like": like, "draft": draft}
     return render(request, "console_draft.html", context | more | {"left_out": missing})

@@ -1,0 +1,131 @@
+"""Checkpoints as others load them: merged, and as an adapter."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import pytest
+import torch
+import transformers
+from peft import PeftModel
+from safetensors.torch import load_file, save_file
+
+from tests.trainer.models import make_batch, make_recipe, play_round
+from tests.trainer.tiny_bases import MAKES, adapt, described, lora, make_learner
+from trainer.adapter_files import CONFIG, WEIGHTS, adapter_files, adapter_zip
+from trainer.commands import main
+from trainer.engine import checkpoint
+from trainer.engine.learner import Learner
+from trainer.recipe import Choice
+
+
+def trained(recipe, folder=None):
+    learner = Learner(recipe, 0, folder)
+    for number in range(3):
+        play_round(learner, make_batch(number))
+    return learner
+
+
+def exported(learner, tmp_path, *words):
+    path, recipe = tmp_path / checkpoint.filename(3), tmp_path / "recipe.json"
+    learner.save(path)
+    recipe.write_text(learner.recipe.model_dump_json())
+    out = tmp_path / "out"
+    code = main(["export", str(path), str(out), "--recipe", str(recipe), *words])
+    return path, out, code
+
+
+def loss_of(learner, model):
+    model.eval()
+    with torch.no_grad():
+        return float(learner.family.loss_sum(model, make_batch(9)))
+
+
+def own_loss(learner):
+    loss, tokens = learner.evaluate([make_batch(9)])
+    return loss * tokens
+
+
+@pytest.mark.parametrize("make", list(MAKES))
+@pytest.mark.parametrize("mode", ["average", "freeze_a"])
+def test_the_merged_model_and_peft_say_what_the_learner_says(
+    base_of, tmp_path, monkeypatch, make, mode
+):
+    monkeypatch.setenv("POTLUCK_HOME", str(tmp_path / "home"))
+    folder = base_of(make)
+    strategy = Choice(name="fedavg")
+    recipe = adapt(folder, make, adapter=lora(rank=4, mode=mode), strategy=strategy)
+    learner = trained(recipe, folder)
+    _, out, code = exported(learner, tmp_path, "--base", str(folder))
+    assert code == 0
+    model_class = getattr(transformers, MAKES[make][1])
+    merged, found = model_class.from_pretrained(out, output_loading_info=True)
+    assert not any(found[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    begun = loss_of(learner, model_class.from_pretrained(folder))
+    assert loss_of(learner, merged) == pytest.approx(own_loss(learner), rel=1e-5)
+    assert abs(begun - own_loss(learner)) > 1e-3 * begun
+    adapted = PeftModel.from_pretrained(model_class.from_pretrained(folder), out / "adapter")
+    assert loss_of(learner, adapted) == pytest.approx(own_loss(learner), rel=1e-5)
+
+
+def test_the_adapters_zip_is_made_of_the_checkpoint_alone(base_of, tmp_path):
+    learner = trained(adapt(base_of()), base_of())
+    path = tmp_path / checkpoint.filename(3)
+    learner.save(path)
+    packed = adapter_zip(path, learner.recipe)
+    assert packed == adapter_zip(path, learner.recipe)
+    archive = zipfile.ZipFile(io.BytesIO(packed))
+    archive.extractall(tmp_path / "adapter")
+    assert sorted(archive.namelist()) == [CONFIG, WEIGHTS]
+    stored = load_file(tmp_path / "adapter" / WEIGHTS)
+    named = dict(zip(learner.names, learner.params, strict=True))
+    assert len(stored) == len(named)
+    for name, param in named.items():
+        theirs = "base_model.model." + name.replace(".default.", ".")
+        assert torch.equal(stored[theirs], param)
+    config = json.loads((tmp_path / "adapter" / CONFIG).read_text())
+    assert (config["r"], config["lora_alpha"], config["task_type"]) == (4, 16.0, "CAUSAL_LM")
+
+
+def test_a_recipe_without_an_adapter_has_none_to_give_away(tmp_path):
+    learner = trained(make_recipe())
+    path, out, code = exported(learner, tmp_path)
+    assert code == 0
+    model = transformers.AlbertForMaskedLM.from_pretrained(out)
+    assert loss_of(learner, model) == pytest.approx(own_loss(learner), rel=1e-5)
+    with pytest.raises(ValueError, match="trains no adapter"):
+        adapter_files(path, learner.recipe)
+
+
+def test_a_value_that_does_not_arrive_is_not_exported_in_silence(
+    base_of, tmp_path, monkeypatch, capsys
+):
+    """As where another version of a model calls its layers otherwise."""
+    monkeypatch.setenv("POTLUCK_HOME", str(tmp_path / "home"))
+    load = PeftModel.from_pretrained
+
+    def renamed(model, folder):
+        named = load_file(folder / WEIGHTS)
+        moved = {name.replace("q_proj", "query"): tensor for name, tensor in named.items()}
+        save_file(moved, folder / WEIGHTS)
+        return load(model, folder)
+
+    monkeypatch.setattr(PeftModel, "from_pretrained", renamed)
+    learner = trained(adapt(base_of()), base_of())
+    _, out, code = exported(learner, tmp_path, "--base", str(base_of()))
+    assert code == 1 and not (out / "model.safetensors").exists()
+    assert "did not arrive in the exported model" in capsys.readouterr().err
+
+
+def test_what_cannot_be_exported_is_told_in_words(base_of, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("POTLUCK_HOME", str(tmp_path / "home"))
+    base = described(base_of()).model_copy(update={"kind": "site", "place": ""})
+    learner = make_learner(adapt(base_of(), base=base), base_of())
+    path, _, code = exported(learner, tmp_path)
+    assert code == 1 and "give --site, or --base FOLDER" in capsys.readouterr().err
+    path.write_bytes(path.read_bytes()[:-1])
+    words = [str(path), str(tmp_path / "out"), "--recipe", str(tmp_path / "recipe.json")]
+    assert main(["export", *words, "--base", str(base_of())]) == 1
+    assert "cannot be read" in capsys.readouterr().err

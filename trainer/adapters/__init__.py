@@ -1,0 +1,1 @@
+"""What trains of a base that is frozen: one file each, found by the catalogue."""

@@ -1,0 +1,56 @@
+"""`python -m trainer export`: a checkpoint as a model folder that others load."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from trainer.agent.files import Files
+from trainer.launcher import web
+from trainer.launcher.place import Unusable, data_folder, in_words
+from trainer.recipe import Base, Recipe
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("checkpoint", type=Path, help="a file that the site or coordinator has")
+    parser.add_argument("folder", type=Path, help="where the model goes")
+    parser.add_argument("--recipe", type=Path, required=True, help="JSON file of its recipe")
+    parser.add_argument("--base", type=Path, default=None, help="folder with the recipe's base")
+    parser.add_argument("--site", default="", help="address of the site, where it has the base")
+    parser.set_defaults(act=export)
+
+
+def export(given: argparse.Namespace) -> int:
+    """Raises Unusable in words."""
+    try:
+        recipe = Recipe.model_validate_json(given.recipe.read_bytes())
+        base = _base(recipe.base, given.base, given.site.rstrip("/"))
+        from trainer.engine import export as engine
+
+        engine.export(given.checkpoint, recipe, base, 0, given.folder)
+    except OSError as error:
+        raise Unusable(in_words(error, given.folder)) from error
+    except ValidationError as error:
+        raise Unusable(f"{given.recipe} is no recipe: {error}") from error
+    except ValueError as error:
+        raise Unusable(f"This cannot be exported: {error}.") from error
+    print(f"{given.folder} holds the model: from_pretrained loads it.")
+    if recipe.adapter:
+        print(f"{given.folder / engine.ADAPTER} holds the adapter alone, for PEFT.")
+    return 0
+
+
+def _base(base: Base | None, folder: Path | None, site: str) -> Path | None:
+    """Fetched, or in `folder`; checked in any case. Raises Unusable."""
+    if base is None:
+        return None
+    if folder is not None:
+        base = base.model_copy(update={"kind": "local", "place": str(folder)})
+    elif base.kind == "site" and not site:
+        raise Unusable("The base is a file of the site: give --site, or --base FOLDER.")
+    try:
+        return Files(site, data_folder() / "files").fetch_base(base)
+    except (web.Unreachable, web.Refusal, web.Damaged) as error:
+        raise Unusable(str(error)) from error

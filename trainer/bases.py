@@ -1,0 +1,149 @@
+"""What a base is, read from its folder without torch: files, sizes, matrices, special tokens.
+
+The first bytes of a safetensors file are the length of a JSON header, which names all tensors with
+their shapes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from trainer.parts import BASE_FILE, Base, File, Matrix, Precision, Special
+
+MOST_HEADER_BYTES = 100_000_000
+TURNED = ("gpt2", "openai-gpt")  # whose layers (Conv1D) hold weights as inputs x outputs
+NOT_LINEAR = ("embed", "bias")  # weights with two dimensions that are looked up
+# Roles, and what transformers' own files call them, the usual name first.
+ROLES = {
+    "pad": ("pad_token", "eos_token", "sep_token"),
+    "end": ("sep_token", "eos_token"),
+    "start": ("cls_token", "bos_token"),
+    "unknown": ("unk_token",),
+    "mask": ("mask_token",),
+}
+
+
+class NotABase(ValueError):
+    """The folder holds no model that could be one, in words."""
+
+
+def matrix_name(path: str) -> str:
+    """What a weight is called in its layer: what comes after the last number; "" outside of one.
+
+    Weights of one layer of a model so have names of their own, and those of its head have none.
+    """
+    parts = path.split(".")
+    numbers = [place for place, part in enumerate(parts) if part.isdigit()]
+    return ".".join(parts[numbers[-1] + 1 :]) if numbers else ""
+
+
+def chosen(base: Base, targets: Iterable[str]) -> list[Matrix]:
+    """The matrices that `targets` name, by their whole name or its last parts.
+
+    Raises ValueError for a target that names none.
+    """
+    found: dict[Matrix, None] = {}
+    for target in targets:
+        named = [m for m in base.matrices if f".{m.name}".endswith(f".{target}")]
+        if not named:
+            known = ", ".join(matrix.name for matrix in base.matrices)
+            raise ValueError(f"this base has no {target} to adapt: choose among {known}")
+        found |= dict.fromkeys(named)
+    return list(found)
+
+
+def describe(
+    folder: Path,
+    kind: Literal["site", "http", "hub", "local"] = "local",
+    place: str = "",
+    precision: Precision = "fp32",
+) -> Base:
+    """Reads and hashes all of it. Raises NotABase, and OSError."""
+    paths = sorted(path for path in folder.iterdir() if BASE_FILE.match(path.name))
+    weights = [path for path in paths if path.suffix == ".safetensors"]
+    if not weights:
+        raise NotABase(
+            f"{folder} holds no safetensors. Weights in another format, which may hold code, are "
+            "not used: load and save them with transformers' save_pretrained first"
+        )
+    if folder / "config.json" not in paths:
+        raise NotABase(f"{folder} has no config.json, so nobody knows what the weights are")
+    tensors = (tensor for path in weights for tensor in header_of(path)[0].items())
+    shapes = [(name, tensor["shape"]) for name, tensor in tensors]
+    return Base(
+        kind=kind,
+        place=place or (str(folder.resolve()) if kind == "local" else ""),
+        files=tuple(_file(path) for path in paths),
+        parameters=sum(math.prod(shape) for _, shape in shapes),
+        matrices=_matrices(shapes, turned=_kind(folder) in TURNED),
+        special=_special(folder),
+        precision=precision,
+    )
+
+
+def header_of(path: Path) -> tuple[dict[str, Any], int]:
+    """{name of a tensor: dtype, shape, data_offsets} of a safetensors file, and where data begins.
+
+    Raises NotABase.
+    """
+    try:
+        with path.open("rb") as file:
+            (size,) = struct.unpack("<Q", file.read(8))
+            header: dict[str, Any] = json.loads(file.read(min(size, MOST_HEADER_BYTES)))
+        header.pop("__metadata__", None)
+        if not all({"dtype", "shape", "data_offsets"} <= set(t) for t in header.values()):
+            raise ValueError("a tensor is not described")
+    except (ValueError, TypeError, AttributeError, struct.error) as error:
+        raise NotABase(f"{path} is no safetensors file: {error}") from error
+    return header, 8 + size
+
+
+def _kind(folder: Path) -> str:
+    """What transformers calls models of this make. Raises NotABase."""
+    try:
+        return str(json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotABase(f"{folder}/config.json does not say what model it is: {error!r}") from error
+
+
+def _matrices(shapes: Iterable[tuple[str, list[int]]], *, turned: bool) -> tuple[Matrix, ...]:
+    found: Counter[tuple[str, int, int]] = Counter()
+    for path, shape in shapes:
+        name = matrix_name(path.removesuffix(".weight"))
+        is_linear = path.endswith(".weight") and not any(word in name for word in NOT_LINEAR)
+        if name and len(shape) == 2 and is_linear:
+            outputs, inputs = reversed(shape) if turned else shape
+            found[name, inputs, outputs] += 1
+    return tuple(
+        Matrix(name=name, count=count, inputs=inputs, outputs=outputs)
+        for (name, inputs, outputs), count in sorted(found.items())
+    )
+
+
+def _special(folder: Path) -> Special:
+    """From what comes with its tokenizer; the names of our own tokenizers where nothing does."""
+    said: dict[str, Any] = {}
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        if (folder / name).is_file():
+            said |= json.loads((folder / name).read_text(encoding="utf-8"))
+    if not said:
+        return Special()
+    names = {}
+    for role, keys in ROLES.items():
+        tokens = [said[key] for key in keys if said.get(key)]
+        first = tokens[0] if tokens else ""
+        names[role] = first["content"] if isinstance(first, dict) else first
+    return Special(**names)
+
+
+def _file(path: Path) -> File:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return File(sha256=digest, size_bytes=path.stat().st_size, filename=path.name)

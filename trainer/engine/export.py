@@ -1,0 +1,57 @@
+"""A checkpoint as others use it: a folder that `from_pretrained` loads, the adapter merged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer.adapter_files import adapter_files
+from trainer.engine.learner import Learner
+from trainer.recipe import Recipe
+
+ADAPTER = "adapter"  # folder in the folder
+
+
+def export(path: Path, recipe: Recipe, base: Path | None, pad_id: int, folder: Path) -> None:
+    """Writes the model of checkpoint `path` into `folder`, in float32, and the adapter beside it.
+
+    `base`: the folder with the recipe's. Raises ValueError (BadCheckpoint among them) and OSError.
+    """
+    learner = Learner(recipe, pad_id, base)
+    learner.load(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    model = learner.model
+    if recipe.adapter is not None:
+        assert base is not None, "a learner of a base has its folder"
+        model = _merged(learner, path, base, folder / ADAPTER)
+    model.config.use_cache = True
+    model.cpu().save_pretrained(folder)
+
+
+def _merged(learner: Learner, path: Path, base: Path, folder: Path) -> Any:
+    """As anybody would do it, through the adapter's files; each of their values has to arrive.
+
+    PEFT does not say so where one does not.
+    """
+    from peft import PeftModel
+
+    folder.mkdir(exist_ok=True)
+    for name, content in adapter_files(path, learner.recipe).items():
+        (folder / name).write_bytes(content)
+    adapted: Any = PeftModel.from_pretrained(_whole(learner, base), folder)
+    found = dict(adapted.base_model.model.named_parameters())
+    for name, param in learner.model.named_parameters():
+        if ".lora_" in name and not torch.equal(found[name].cpu(), param.cpu()):
+            raise ValueError(f"{name} of {path.name} did not arrive in the exported model")
+    return adapted.merge_and_unload()
+
+
+def _whole(learner: Learner, base: Path) -> Any:
+    """The base in float32, so that merging rounds nothing."""
+    recipe = learner.recipe
+    family = type(learner.family)(learner.family.params)
+    assert recipe.base is not None, "only a recipe with a base has an adapter"
+    family.base = recipe.base.model_copy(update={"precision": "fp32"})
+    return family.load(base, recipe.tokenizer.vocab_size, recipe.sequence_length)

@@ -1,0 +1,110 @@
+"""What families that begin with a base have in common: its sizes, and how it is loaded."""
+
+from __future__ import annotations
+
+import logging
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from trainer.families import base
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+    from trainer.parts import Precision
+
+LENGTHS = ("max_position_embeddings", "n_positions")
+# What a layer keeps, in values that go in and out of its matrices. Measured with LoRA: 1.0 in LLaMA
+# and BERT, 0.8 in T5, 1.8 in GPT-2, whose GELU goes in steps; a layer used many times counts once.
+ACTIVATIONS = 1.2
+log = logging.getLogger(__name__)
+
+
+class Pretrained(base.Family):
+    """`auto` is the class of transformers that makes a model of this kind from its config."""
+
+    is_pretrained = True
+    auto: ClassVar[str]
+
+    def parameter_count(self, vocab_size: int) -> int:
+        return self._base().parameters
+
+    def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        """About; a layer's matrices tell its widths."""
+        widths = sum(m.count * (m.inputs + m.outputs) for m in self._base().matrices)
+        return round(ACTIVATIONS * tokens * widths) + self.scored(tokens, targets) * vocab_size
+
+    def scored(self, tokens: int, targets: int) -> int:
+        """Places for which a pass computes the scores of all words."""
+        return tokens
+
+    def _base(self) -> base.Base:
+        if self.base is None:
+            raise ValueError(f"{self.label} begins with a base, and the recipe names none")
+        return self.base
+
+    def load(self, folder: Path, vocab_size: int, sequence_length: int) -> Module:
+        """Only from the files in `folder`, none of which is run.
+
+        transformers gives random values to what the files do not have, and only says so in a log:
+        here that is an error, since each device would freeze others.
+        """
+        import transformers
+
+        options = {"local_files_only": True, "trust_remote_code": False}
+        held = _held(self._base().precision)
+        try:
+            config = transformers.AutoConfig.from_pretrained(folder, **options)
+            model, found = getattr(transformers, self.auto).from_pretrained(
+                folder, **held, use_safetensors=True, output_loading_info=True, **options
+            )
+        except (OSError, KeyError, ValueError) as error:
+            why = str(error).splitlines()[0]
+            raise ValueError(f"the base cannot be loaded as {self.label}: {why}") from error
+        self._require_length(config, sequence_length)
+        lacking = sorted(found["missing_keys"]) + [str(key) for key in found["mismatched_keys"]]
+        if lacking:
+            raise ValueError(
+                f"the base has no values for {lacking[0]} ({len(lacking)} in all): it is not of "
+                f"the kind {self.label}, choose another family"
+            )
+        if found["unexpected_keys"]:
+            log.info("not used of the base: %s", ", ".join(sorted(found["unexpected_keys"])))
+        words = model.get_input_embeddings().weight.shape[0]
+        if words < vocab_size:
+            raise ValueError(
+                f"the tokenizer has {vocab_size} tokens and the base knows {words}: choose the "
+                "tokenizer that the base was trained with"
+            )
+        model.config.use_cache = False
+        return model  # type: ignore[no-any-return]
+
+    def _require_length(self, config: Any, sequence_length: int) -> None:
+        longest = next((n for key in LENGTHS if (n := getattr(config, key, None))), None)
+        if longest:
+            base.require_length(longest, sequence_length)
+
+
+def _held(precision: Precision) -> dict[str, Any]:
+    """Options of transformers. Raises ValueError where the device lacks what these need."""
+    import torch
+
+    if precision in ("fp32", "bf16"):
+        return {"dtype": torch.bfloat16 if precision == "bf16" else torch.float32}
+    if find_spec("bitsandbytes") is None:
+        raise ValueError(
+            f"this collaboration holds its base in {precision}, for which this device lacks the "
+            "library bitsandbytes: install it into the agent's Python environment, or choose a "
+            "collaboration that does without"
+        )
+    from transformers import BitsAndBytesConfig
+
+    # Dettmers et al. 2022 (LLM.int8) and 2023 (QLoRA); what a pass computes stays float32.
+    four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
+    bits = {"load_in_8bit": True} if precision == "int8" else {"load_in_4bit": True, **four}
+    return {
+        "dtype": torch.float32,
+        "quantization_config": BitsAndBytesConfig(**bits, bnb_4bit_compute_dtype=torch.float32),
+        "device_map": {"": "cuda" if torch.cuda.is_available() else "cpu"},
+    }

@@ -1,0 +1,103 @@
+"""What recipes are made of: choices, files by their hash, and a trained model to begin from."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from trainer.wire import Sha256
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Choice(Part):
+    """A plug-in by its file name, with its parameters (checked by `catalogue.check`)."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")
+    params: dict[str, int | float | str | bool] = {}
+
+
+class File(Part):
+    """Content-addressed: any peer fetches it from the site by its hash and checks it."""
+
+    sha256: Sha256
+    size_bytes: int = Field(ge=1)
+    filename: str = Field(pattern=r"^[A-Za-z0-9._-]{1,120}$")
+
+
+class Special(Part):
+    """Tokens with a role, by their names in the tokenizer; "" where it has none for it."""
+
+    pad: str = Field("<pad>", min_length=1, max_length=60)
+    end: str = Field("[SEP]", min_length=1, max_length=60)
+    start: str = Field("[CLS]", max_length=60)
+    unknown: str = Field("<unk>", max_length=60)
+    mask: str = Field("[MASK]", max_length=60)
+
+
+class Matrix(Part):
+    """`count` weights of a base's layers under one name, each of `inputs` x `outputs` values."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*$", max_length=120)
+    count: int = Field(ge=1)
+    inputs: int = Field(ge=1)
+    outputs: int = Field(ge=1)
+
+
+PLACES = {
+    "site": r"^$",
+    "http": r"^https?://\S+$",
+    "hub": r"^[\w.-]+/[\w.-]+(@[\w./-]+)?$",
+    "local": r"^.*\S.*$",
+}
+# What a base may consist of; nothing that holds code, and no pickle.
+BASE_FILE = re.compile(r"^(generation_)?config\.json$|^\w[\w.-]*\.safetensors(\.index\.json)?$")
+
+
+Precision = Literal["fp32", "bf16", "int8", "nf4"]
+
+
+class Base(Part):
+    """A trained model to begin from: a folder of `transformers`, each file by its hash.
+
+    `place` says where the files are: nothing for the site; the folder's address (http); ORG/NAME or
+    ORG/NAME@REVISION (hub); a folder on each device (local). What the weights are, `bases.describe`
+    reads from the files. Weights that do not train are held in `precision`; in 8 or 4 bits those of
+    the layers' matrices alone, which needs a library that not every device has.
+    """
+
+    kind: Literal["site", "http", "hub", "local"]
+    place: str = Field("", max_length=500)
+    files: tuple[File, ...] = Field(min_length=2, max_length=200)
+    parameters: int = Field(ge=1)
+    matrices: tuple[Matrix, ...] = Field((), max_length=200)
+    special: Special = Special()
+    precision: Precision = "fp32"
+
+    @model_validator(mode="after")
+    def is_whole(self) -> Base:
+        if not re.match(PLACES[self.kind], self.place):
+            raise ValueError(f"a base of kind {self.kind!r} cannot be at {self.place!r}")
+        names = [file.filename for file in self.files]
+        if strange := [name for name in names if not BASE_FILE.match(name)]:
+            raise ValueError(
+                f"{strange[0]} may not be part of a base: only config.json and safetensors are"
+            )
+        if "config.json" not in names or len(set(names)) < len(names):
+            raise ValueError("a base has one config.json, and each file once")
+        return self
+
+    def written(self) -> str:
+        """As the site keeps it: the same base is the same text."""
+        return self.model_dump_json(indent=1)
+
+    @property
+    def sha256(self) -> str:
+        """Of its content, wherever that is."""
+        lines = sorted(f"{file.filename} {file.sha256}\n" for file in self.files)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
