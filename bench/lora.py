@@ -31,6 +31,9 @@ RANK_ROUNDS, RANK_STEPS, HELD_OUT_BATCHES = 2, 3, 2
 LONGEST_S = 900.0
 NAMES = ("anna", "boris", "clara")
 OWN = re.compile(r"your own texts: loss ([\d.]+) after round \d+, ([\d.]+) before")
+HELD_OUT_LOSSES = (
+    "select held_out_loss from live_roundrecord where held_out_loss is not null order by round"
+)
 OPEN = """
 from pathlib import Path
 from trainer.recipe import File, Recipe, Text, Tokenizer
@@ -94,12 +97,13 @@ def together(folder: Path) -> dict[str, Any]:
         site.manage("shell", "-v", "0", "-c", OPEN.format(folder=folder))
         for name in NAMES:
             site.agent_at(site.url, name, slug="plays", texts=str(folder / name))
-        wait_for("the last round", lambda: site.last_round() >= ROUNDS - 1, LONGEST_S)
-        wait_for("own losses", lambda: all(OWN.search(site.said(name)) for name in NAMES), 60)
-        held_out = site.rows(
-            "select round, held_out_loss from live_roundrecord where held_out_loss is not null "
-            "order by round"
-        )
+
+        def told() -> bool:
+            own = min(len(OWN.findall(site.said(name))) for name in NAMES)
+            return min(own, len(site.rows(HELD_OUT_LOSSES))) >= ROUNDS
+
+        wait_for("the losses of the last round", told, LONGEST_S)
+        held_out = site.rows(HELD_OUT_LOSSES)
         sent = site.rows(
             "select avg(bytes_in + bytes_out), max(members) from live_roundrecord "
             "where from_coordinator and outcome = 'clean'"
@@ -109,7 +113,7 @@ def together(folder: Path) -> dict[str, Any]:
         site.end()
     return {
         "own": {n: [float(found[0][1]), float(found[-1][0])] for n, found in own.items()},
-        "held_out": [loss for _, loss in held_out],
+        "held_out": [loss for (loss,) in held_out],
         "coordinator_bytes_a_round": int(sent[0][0] or 0),
         "members": sent[0][1],
         "seconds": round(time.monotonic() - began),
