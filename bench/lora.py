@@ -149,7 +149,7 @@ def by_rank(folder: Path, rank: int) -> dict[str, float]:
         "after": round(learners[0].evaluate(looked_at)[0], 4),
         "round_bytes": recipe_round_bytes(recipe),
         "seconds": round(seconds, 1),
-        "average_missed": round(learners[0].missed or 0.0, 4),
+        "average_missed": round(learners[0].adapted.missed or 0.0, 4),
     }
 
 

@@ -83,8 +83,7 @@ class VerdictSummary(Message):
     `loss` is the mean over `tokens` target tokens of one and the same round. `members` counts
     peers that offered samples; the coordinator's empty offer is not one. `asked` are those that
     were chosen to train in it, None where all might. `mean_norm` is the length of the average, the
-    same for all, and `told` the strategy's state after it, in words. `missed`: how far an averaged
-    adapter is off (`adapters.base.Adapter.settle`).
+    same for all; `told` the strategy's state in words; `missed` how far an average is off (LoRA).
     """
 
     round: Count

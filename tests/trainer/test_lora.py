@@ -115,7 +115,7 @@ def test_every_averaged_key_is_applied_and_changes_what_the_model_says(base_of, 
     mean = [torch.randn(p.shape, generator=generator) * 0.1 for p in learner.params]
     expected = [anchor - change for anchor, change in zip(learner.anchor, mean, strict=True)]
     learner.learn(make_batch())
-    learner.accept([tensor.clone() for tensor in mean], [])
+    learner.accept([*(tensor.clone() for tensor in mean), torch.zeros(64)], [])
     in_model = dict(learner.model.named_parameters())
     loss = learner.evaluate([make_batch()])
     for name, value in zip(learner.names, expected, strict=True):

@@ -93,20 +93,20 @@ def test_an_average_of_a_and_b_tells_how_far_it_is_from_that_of_their_products(
         for each in zip(*(peer.params for peer in peers), strict=True)
     ]
     end_round(peers)
-    assert {peer.missed for peer in peers} == {peers[0].missed}
+    assert {peer.adapted.missed for peer in peers} == {peers[0].adapted.missed}
     with torch.no_grad():
         for param, mean in zip(peers[1].params, means, strict=True):
             assert strategy == "diloco" or torch.allclose(param, mean, rtol=1e-4, atol=1e-6)
             param.copy_(mean)
     off = length(minus(products(peers[1]), wanted)) / length(minus(wanted, before))
     assert off > 0.05
-    assert peers[0].missed == pytest.approx(off, rel=0.4)  # 64 readings
+    assert peers[0].adapted.missed == pytest.approx(off, rel=0.4)  # 64 readings
 
 
 def test_where_no_changes_are_averaged_nothing_is_told(base_of):
     peers = peers_of(base_of(), "average", 2, strategy="fednova")
     end_round(peers)
-    assert peers[0].missed is None
+    assert peers[0].adapted.missed is None
 
 
 def test_the_average_of_b_alone_is_exact_and_a_never_changes(base_of, tmp_path):
@@ -116,7 +116,7 @@ def test_the_average_of_b_alone_is_exact_and_a_never_changes(base_of, tmp_path):
     wanted = mean_of(peers)
     end_round(peers)
     assert length(minus(products(peers[0]), wanted)) < 1e-5 * length(wanted)
-    assert peers[0].missed is None
+    assert peers[0].adapted.missed is None
     play_round(peers[0], make_batch())
     now = dict(peers[0].model.named_parameters())
     assert all(torch.equal(now[name], value) and value.any() for name, value in first.items())
@@ -142,7 +142,7 @@ def test_the_exact_mean_is_the_best_of_its_rank(base_of, strategy, count):
         torch.testing.assert_close(product, best, rtol=1e-3, atol=1e-3 * float(size[0]))
         lost[module] = wanted[module] - best
     off = length(lost) / length(minus(wanted, before))
-    assert off > 0.05 and peers[0].missed == pytest.approx(off, rel=0.4)
+    assert off > 0.05 and peers[0].adapted.missed == pytest.approx(off, rel=0.4)
     for mine, other in zip(peers[0].params, peers[1].params, strict=True):
         assert torch.equal(mine, other)
 
@@ -159,7 +159,7 @@ def test_nothing_is_lost_where_the_mean_product_has_the_adapters_rank(base_of):
         wanted = mean_of(peers)
         end_round(peers)
         assert length(minus(products(peers[0]), wanted)) < 1e-4 * length(wanted)
-        assert peers[0].missed < 1e-4
+        assert peers[0].adapted.missed < 1e-4
 
 
 def test_alone_exact_is_local_training(base_of):
@@ -176,7 +176,7 @@ def test_exact_is_nearer_than_average_on_any_wire_and_all_hold_the_same(base_of,
     for mode, devices in (("average", 2), ("exact", 2), ("exact", 4)):
         peers = peers_of(base_of(), mode, 4, exact_devices=devices)
         end_round(peers, codec=Codec(codec))
-        misses[mode, devices] = peers[0].missed
+        misses[mode, devices] = peers[0].adapted.missed
         first = peers[0].params
         for peer in peers[1:]:
             assert all(torch.equal(a, b) for a, b in zip(first, peer.params, strict=True))
@@ -203,7 +203,7 @@ def test_averaged_gradients_are_exact_in_every_mode(base_of, mode):
     learner = make_learner(recipe, base_of())
     assert sum(t.numel() for t in learner.offer_shapes()) == catalogue.trained_parameters(recipe)
     play_round(learner, make_batch())
-    assert learner.missed is None
+    assert learner.adapted.missed is None
 
 
 @pytest.mark.parametrize(

@@ -41,14 +41,14 @@ def gaussian(seed: int, name: str, *shape: int) -> Tensor:
 def readings(seed: int, pairs: Pairs) -> Tensor:
     """Sums of u B A x over all matrices, for fixed Gaussian u and x, in double precision.
 
-    Linear in the products; its mean square is the squared length of all products as one vector.
+    Linear in the products; as long (L2) as all products as one vector, up to chance.
     """
     total = torch.zeros(READINGS, dtype=torch.float64)
     for name, (a, b) in pairs.items():
         u = gaussian(seed, f"{name}/u", b.shape[0], READINGS)
         x = gaussian(seed, f"{name}/x", a.shape[1], READINGS)
         total += ((u.T @ b.cpu().float()) * (a.cpu().float() @ x).T).double().sum(1)
-    return total
+    return total / READINGS**0.5
 
 
 def distance(seed: int, now: Pairs, before: Pairs, wanted: Tensor) -> float:
@@ -56,7 +56,8 @@ def distance(seed: int, now: Pairs, before: Pairs, wanted: Tensor) -> float:
     share of that change.
     """
     missed = float((readings(seed, now) - readings(seed, before) - wanted.cpu()).norm())
-    return missed / float(wanted.norm()) if missed else 0.0
+    length = float(wanted.norm())
+    return missed / length if length else 0.0
 
 
 def sketches(seed: int, name: str, change: Factors, size: int) -> tuple[Tensor, Tensor]:

@@ -168,7 +168,7 @@ class Ending:
             return
         before = verdict.notes[loop.peer.peer_id].fingerprint[-1]
         history.keep(loop.learner)
-        length = norm_of(mean)
+        length = norm_of(loop.learner.adapted.of_strategy(mean))
         loop.learner.accept(mean, members_of(verdict, loop.peer.peer_id))
         verdict = replace(
             verdict,
@@ -205,7 +205,7 @@ class Ending:
         loop.peer.share_state(loop.learner.round)
         if loop.own_check is not None:
             done.own_loss = loop.own_check.round_ended(verdict.round)
-        loop.ended(verdict.summary(done.lost, asked, loop.learner.missed), done)
+        loop.ended(verdict.summary(done.lost, asked, loop.learner.adapted.missed), done)
 
 
 def members_of(verdict: Verdict, own: str) -> list[Member]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -12,9 +11,9 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_, get_total_norm
 
 from trainer import catalogue
-from trainer.adapters.base import Trained
 from trainer.device import memory
 from trainer.engine import checkpoint
+from trainer.engine.adapted import Adapted
 from trainer.engine.model import build, place, trainable
 from trainer.engine.optimizers import make_optimizer, set_steps
 from trainer.engine.recompute import recompute
@@ -43,8 +42,7 @@ class Learner:
         self.strategy = catalogue.create("strategies", recipe.strategy)
         self.device = place()
         self.family, self.model = build(recipe, pad_id, base)
-        self.adapter = catalogue.create("adapters", recipe.adapter) if recipe.adapter else None
-        self.missed: float | None = None  # by the newest average: `Adapter.settle`
+        self.adapted = Adapted(self)
         named = trainable(self.model)
         self.names = [name for name, _ in named]
         self.params = [param for _, param in named]
@@ -132,7 +130,7 @@ class Learner:
     @torch.no_grad()
     def offer(self) -> Offer | None:
         """What the round has accumulated; None when it is not finite."""
-        offer = self.late or self._offer()
+        offer = self.late or self.adapted.offer()
         finite = all(bool(torch.isfinite(tensor).all()) for tensor in offer.tensors)
         return offer if finite else None
 
@@ -145,20 +143,7 @@ class Learner:
     @torch.no_grad()
     def offer_shapes(self) -> Sequence[Tensor]:
         """Tensors of the shapes of every offer of this strategy."""
-        return self._offer().tensors
-
-    def _offer(self) -> Offer:
-        """With what the adapter adds to the strategy's."""
-        offer: Offer = self.strategy.offer(self.context)
-        if self.adapter is None or not self.adapter.adds_to(self.strategy):
-            return offer
-        return replace(offer, tensors=[*offer.tensors, *self.adapter.extras(self._trained())])
-
-    def _trained(self, changes: Sequence[Tensor] = ()) -> Trained:
-        """`changes`: the mean offer, which begins with those of the parameters."""
-        now, anchor = (dict(zip(self.names, ts, strict=True)) for ts in (self.params, self.anchor))
-        averaged = {n: anchor[n] - change for n, change in zip(self.names, changes, strict=False)}
-        return Trained(now, anchor, self.recipe.seed, averaged)
+        return self.adapted.offer().tensors
 
     @torch.no_grad()
     def evaluate(self, batches: Sequence[Batch]) -> tuple[float, int]:
@@ -175,10 +160,8 @@ class Learner:
         """Applies the average and enters the next round."""
         on_device = [tensor.to(self.device) for tensor in mean]
         with self._lock, torch.no_grad():
-            own = self.strategy.vectors * len(self.params)
-            self.strategy.accept(self.context, on_device[:own], members)
-            if self.adapter is not None and on_device[own:]:
-                self.missed = self.adapter.settle(self._trained(on_device), on_device[own:])
+            self.strategy.accept(self.context, self.adapted.of_strategy(on_device), members)
+            self.adapted.settle(on_device)
             self.round += 1
             for param, anchor in zip(self.params, self.anchor, strict=True):
                 anchor.copy_(param)
@@ -240,10 +223,7 @@ class Learner:
     def save(self, path: Path) -> None:
         """Raises OSError when there is no room; what was there before is untouched."""
         metadata, tensors = self.state()
-        named = dict(zip(self._state_names(), tensors, strict=True))
-        if self.adapter is not None:
-            kept = self.adapter.kept(self.model).items()
-            named |= {f"{checkpoint.KEPT_AS_IT_IS}{name}": tensor.cpu() for name, tensor in kept}
+        named = dict(zip(self._state_names(), tensors, strict=True)) | self.adapted.kept()
         checkpoint.write(path, named, metadata["round"], self.recipe.sha256())
 
     def load(self, path: Path) -> None:
