@@ -10,6 +10,8 @@ import argparse
 import json
 import logging
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +31,25 @@ RESULT = ".result.json"
 def simulate(given: argparse.Namespace) -> int:
     """0 when the rounds asked for were reached. Raises Unusable on words that make no sense."""
     torch.set_num_threads(1)  # many tiny models; and sums in one fixed order
-    logging.getLogger("trainer").setLevel(logging.ERROR)
-    if experiment := read_experiment(given):
-        return _compare(experiment, given.recipe.with_suffix(RESULT))
+    with _errors_only():
+        if experiment := read_experiment(given):
+            return _compare(experiment, given.recipe.with_suffix(RESULT))
+        return _rehearse(given)
+
+
+@contextmanager
+def _errors_only() -> Iterator[None]:
+    """What the made-up peers say of themselves would hide the figures."""
+    log = logging.getLogger("trainer")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _rehearse(given: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder:
         plan = read_plan(given, Path(folder))
         print(HEAD, flush=True)
