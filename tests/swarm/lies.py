@@ -45,7 +45,7 @@ def send_nan(_: Any) -> None:
 
 def change_note(changes: dict[str, Any]) -> None:
     honest = Ending._note
-    Ending._note = lambda self, offer: honest(self, offer).model_copy(update=changes)
+    Ending._note = lambda self, *given: honest(self, *given).model_copy(update=changes)
 
 
 def change_record(changes: dict[str, Any]) -> None:
