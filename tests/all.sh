@@ -28,8 +28,6 @@ swarms() {
 sites() {
     step "a real site with real agents" \
         python -m pytest -q --durations=8 -m "swarm and ($chosen)" tests/swarm/test_site_*.py
-    step "the site again, PostgreSQL" python -m tests.postgres \
-        python -m pytest -q -m "not browser and not swarm and ($chosen)" tests/web tests/live
     step "in the browser" python -m pytest -q -m "browser and ($chosen)"
 }
 run_beside swarms
@@ -40,6 +38,8 @@ trap 'exit 130' INT TERM
 step "style, types, borders" make -s lint
 step "site, agent and launcher, SQLite" \
     python -m pytest -q --durations=8 -m "not browser and not swarm and ($chosen)"
+step "the site again, PostgreSQL" \
+    python -m tests.postgres python -m pytest -q -m "not browser and not swarm and ($chosen)" tests/web tests/live
 for number in "${!beside[@]}"; do
     wait "${beside[$number]}" || failed=1
     cat "$said/$number"

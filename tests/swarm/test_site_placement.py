@@ -56,20 +56,19 @@ def credited(site: Site, slug: str, since: int) -> bool:
     return any(where == slug and receipts for where, receipts in found[since:])
 
 
-def test_it_gets_the_one_that_needs_it_and_another_when_that_pauses(site):
+def test_it_gets_the_one_that_needs_it_and_another_when_that_is_over(site):
     site.wait_for_rounds(1)  # so the demo's volunteer is at work
     site.manage("shell", "-v", "0", "-c", OPEN_ANOTHER)
     said = site.manage("shell", "-v", "0", "-c", CODE)
     agent = site.agent_of(said.split("code:", 1)[1].split()[0], "paula")
     wait_for("credit where no other device is", partial(credited, site, "other", 0))
-    act(site, "pause", "other")
+    act(site, "finish", "other")
     wait_for("credit in the one that goes on", partial(credited, site, "demo", 1))
     agent.send_signal(signal.SIGTERM)
     assert agent.wait(40) == 0
     said = site.said("paula")
     assert "The site gave this device Other. Of 2 open collaborations" in said
-    assert "It moves on to " in said and "Traceback" not in said
-    act(site, "finish", "other")
+    assert "The site is asked for another collaboration." in said and "Traceback" not in said
 
 
 def test_a_device_of_half_a_core_and_1_gib_takes_part_and_nobody_waits_for_it(site):
