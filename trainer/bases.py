@@ -30,6 +30,9 @@ ROLES = {
 }
 
 
+Kind = Literal["site", "http", "hub", "local"]
+
+
 class NotABase(ValueError):
     """The folder holds no model that could be one, in words."""
 
@@ -59,9 +62,14 @@ def chosen(base: Base, targets: Iterable[str]) -> list[Matrix]:
     return list(found)
 
 
+def kind_of(at: str) -> Kind:
+    """Of a base that devices find there: a folder's address, or ORG/NAME of the hub."""
+    return "http" if "://" in at else "hub"
+
+
 def describe(
     folder: Path,
-    kind: Literal["site", "http", "hub", "local"] = "local",
+    kind: Kind = "local",
     place: str = "",
     precision: Precision = "fp32",
 ) -> Base:

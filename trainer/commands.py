@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from trainer import bases
 from trainer.agent import exporting, own_texts
@@ -155,9 +155,8 @@ def _simulate(given: argparse.Namespace) -> int:
 
 
 def _base(given: argparse.Namespace) -> int:
-    kind: Literal["site", "http", "hub", "local"] = "site" if given.site else "local"
-    if given.at:
-        kind = "http" if "://" in given.at else "hub"
+    here: bases.Kind = "site" if given.site else "local"
+    kind = bases.kind_of(given.at) if given.at else here
     try:
         found = bases.describe(given.folder, kind, given.at, given.precision)
     except OSError as error:

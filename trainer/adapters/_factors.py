@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-READINGS = 64  # their mean square is within about a fifth of what it stands for
+from trainer.adapters.lora import READINGS
 
 
 class Factors(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from trainer.parts import Part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from trainer.strategies.base import Strategy
 
 
-class Params(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class Params(Part):
+    """Of a plug-in, as a recipe names them."""
 
 
 @dataclass(frozen=True)

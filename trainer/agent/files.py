@@ -50,9 +50,8 @@ class Files:
         (three times in a row) or Unusable (the disk, in words).
         """
         path = self._folder / file.sha256 / Path(file.filename).name
-        url = f"{self._site}/artifacts/{file.sha256}/{quote(file.filename)}"
         try:
-            return self._fetch(file, path, url)
+            return self._fetch(file, path, self._on_site(file))
         except OSError as error:
             raise Unusable(in_words(error, path)) from error
 
@@ -72,9 +71,12 @@ class Files:
                 raise Unusable(in_words(error, path)) from error
         return folder
 
+    def _on_site(self, file: File | Checkpoint) -> str:
+        return f"{self._site}/artifacts/{file.sha256}/{quote(file.filename)}"
+
     def _address(self, base: Base, file: File) -> str:
         if base.kind == "site":
-            return f"{self._site}/artifacts/{file.sha256}/{quote(file.filename)}"
+            return self._on_site(file)
         if base.kind == "http":
             return f"{base.place.rstrip('/')}/{quote(file.filename)}"
         from huggingface_hub import hf_hub_url

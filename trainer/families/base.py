@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from trainer.parts import Part
 
 if TYPE_CHECKING:
     import torch
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from trainer.parts import Base
 
 
-class Params(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class Params(Part):
+    """Of a plug-in, as a recipe names them."""
 
 
 @dataclass(frozen=True)

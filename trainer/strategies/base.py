@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from trainer.parts import Part
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Params(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class Params(Part):
+    """Of a plug-in, as a recipe names them."""
 
 
 @dataclass

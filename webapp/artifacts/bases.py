@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import tempfile
 from pathlib import Path
-from typing import Literal
 
-from trainer.bases import describe
+from trainer.bases import Kind as Place
+from trainer.bases import describe, kind_of
 from trainer.parts import Base, Precision
 from webapp.artifacts.models import Artifact, Kind
 from webapp.artifacts.services import register_file
@@ -22,9 +22,7 @@ def add_base(folder: Path, *, title: str, at: str = "", precision: Precision = "
 
     Raises ValueError (NotABase among them) and OSError.
     """
-    kind: Literal["site", "http", "hub"] = "site"
-    if at:
-        kind = "http" if "://" in at else "hub"
+    kind: Place = kind_of(at) if at else "site"
     base = describe(folder, kind, at, precision)
     if kind == "site":
         for file in base.files:

@@ -18,11 +18,16 @@ def _may_see(user: Any, collaboration: Collaboration | None) -> str:
     return ""
 
 
-def _may_join(user: Any, collaboration: Collaboration | None) -> str:
+def lending_refusal(user: Any) -> str:
+    """Why `user` may lend no device, whatever the collaboration; empty: they may."""
     if not user.is_authenticated:
         return "Sign in first."
-    if user.is_banned:
-        return f"You are banned: {user.ban_reason}"
+    return f"You are banned: {user.ban_reason}" if user.is_banned else ""
+
+
+def _may_join(user: Any, collaboration: Collaboration | None) -> str:
+    if why := lending_refusal(user):
+        return why
     if collaboration is None or collaboration.state == State.DRAFT:
         return "This collaboration is not open yet."
     if collaboration.state in ENDED:

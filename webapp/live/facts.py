@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Avg, Count, F, Max, Sum
 from django.db.models.functions import Coalesce
 
+from trainer.recipe import Recipe
 from trainer.wire import Outcome, Role
 from webapp.accounts.selectors import public_name
 from webapp.artifacts.selectors import newest_checkpoint
@@ -33,27 +34,31 @@ def read_facts(collaboration: Collaboration) -> Facts:
     last = collaboration.rounds.order_by("-round").first()
     checkpoint = newest_checkpoint(collaboration)
     kept = checkpoint.round if checkpoint else 0
+    recipe = collaboration.recipe
+    has_adapter = recipe.adapter is not None
     return Facts(
         shown={
             "slug": collaboration.slug,
             "title": collaboration.title,
             "state": collaboration.state,
             "state_reason": collaboration.state_reason,
-            "target": collaboration.recipe.round.target_samples,
+            "target": recipe.round.target_samples,
             "last_round": public_round(last) if last else None,
-            "checkpoint": public_checkpoint(checkpoint) if checkpoint else None,
-            "checkpoint_overdue": _is_overdue(collaboration, last, kept),
+            "checkpoint": public_checkpoint(checkpoint, has_adapter) if checkpoint else None,
+            "checkpoint_overdue": _is_overdue(collaboration, recipe, last, kept),
             "effort": read_effort(collaboration),
         },
         names=_names(collaboration),
     )
 
 
-def _is_overdue(collaboration: Collaboration, last: RoundRecord | None, kept: int) -> bool:
+def _is_overdue(
+    collaboration: Collaboration, recipe: Recipe, last: RoundRecord | None, kept: int
+) -> bool:
     """Whether rounds go on and what they learnt is kept nowhere but in the swarm."""
     if last is None or collaboration.state != State.RUNNING:
         return False
-    return last.round + 1 - kept >= OVERDUE * collaboration.recipe.round.checkpoint_every
+    return last.round + 1 - kept >= OVERDUE * recipe.round.checkpoint_every
 
 
 def read_effort(collaboration: Collaboration) -> dict[str, Any]:

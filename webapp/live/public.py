@@ -35,10 +35,9 @@ def public_round(record: RoundRecord) -> dict[str, Any]:
     }
 
 
-def public_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+def public_checkpoint(checkpoint: Checkpoint, has_adapter: bool) -> dict[str, Any]:
     """Load `artifact` with the checkpoint."""
     artifact = checkpoint.artifact
-    has_adapter = checkpoint.collaboration.recipe.adapter is not None
     return {
         "round": checkpoint.round,
         "loss": checkpoint.loss,

@@ -23,7 +23,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     collaboration = find(request, slug)
     written = checkpoints(collaboration)
     live = live_view(request, collaboration)
-    size = size_of(collaboration.recipe)
+    recipe = collaboration.recipe
+    size = size_of(recipe)
     each_bytes = size.coordinator_bytes
     return render(
         request,
@@ -35,7 +36,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             "all_devices_bytes": each_bytes * live["snapshot"]["online"],
             "checkpoints": written[:CHECKPOINTS_SHOWN],
             "num_checkpoints": written.count(),
-            "recipe": collaboration.recipe,
+            "recipe": recipe,
             "trained_parameters": size.parameters,
             "may_join": may_join(request, collaboration),
         },

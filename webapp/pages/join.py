@@ -53,7 +53,9 @@ def show(request: HttpRequest, slug: str = "") -> HttpResponse:
     suggestion = _("my %(system)s") % {"system": SYSTEMS[system]}
     context: dict[str, Any] = {
         "collaboration": collaboration,
-        "refusal": _refusal(request.user, collaboration),
+        "refusal": access.refusal(request.user, "join", collaboration)
+        if collaboration
+        else access.lending_refusal(request.user),
         "system": system,
         "systems": SYSTEMS,
         "device_name": request.POST.get("device_name", suggestion),
@@ -72,12 +74,6 @@ def show(request: HttpRequest, slug: str = "") -> HttpResponse:
         except UserError as error:
             context["error"] = str(error)
     return render(request, "join.html", context)
-
-
-def _refusal(user: Any, collaboration: Collaboration | None) -> str:
-    if collaboration:
-        return access.refusal(user, "join", collaboration)
-    return f"You are banned: {user.ban_reason}" if user.is_banned else ""
 
 
 def _fits(user: User, recipe: Recipe) -> Iterator[tuple[str, Verdict]]:
