@@ -34,4 +34,4 @@ def test_an_agent_lets_others_go_first_and_leaves_somebodys_terminal_alone():
     ).stdout
     assert here.splitlines()[0] == alone.splitlines()[0] == "10"
     if (group := alone.splitlines()[1]) != "False":
-        assert group.endswith("nice 10") and here.splitlines()[1].endswith("nice 0")
+        assert group.endswith("nice 10") and not here.splitlines()[1].endswith("nice 10")
