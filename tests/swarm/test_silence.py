@@ -11,10 +11,27 @@ from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.p2p import P2P
 
 from trainer.swarm.codec import Codec
+from trainer.swarm.door import Door, GuardedCalls
 from trainer.swarm.reducer import Entry
 from trainer.swarm.reduction import CheckedRunner
 
 pytestmark = pytest.mark.swarm
+
+
+class Introduced(Door):
+    """Everybody has shown a passport a moment ago."""
+
+    def __init__(self) -> None:
+        """Knows nobody's."""
+
+    async def enter(self, name: str, introduce: object) -> None:
+        """They may be called."""
+
+
+class Averager(GuardedCalls, AllReduceRunner):
+    _door_here = Introduced()
+
+
 ENTRIES = [Entry(0.5, 1000**0.5), Entry(0.5, 1000**0.5)]
 
 
@@ -29,14 +46,14 @@ async def outcome_with_one_that_stands_still() -> tuple[bool, str]:
             entries=ENTRIES,
             compression=Codec("fp32"),
             p2p=here,
-            servicer_type=AllReduceRunner,
+            servicer_type=Averager,
             prefix="average",
             group_id=b"group",
             ordered_peer_ids=(here.peer_id, there.peer_id),
             tensors=[torch.ones(500), torch.ones(500)],
             peer_fractions=(0.5, 0.5),
-            sender_timeout=2.0,
-            reducer_timeout=4.0,
+            sender_timeout=4.0,
+            reducer_timeout=8.0,
         )
         async for _ in runner:
             pass
@@ -50,4 +67,4 @@ async def outcome_with_one_that_stands_still() -> tuple[bool, str]:
 def test_a_reducer_to_which_no_stream_can_be_opened_is_given_up_like_a_silent_one():
     failed, problem = asyncio.run(outcome_with_one_that_stands_still())
     assert failed
-    assert problem == "silence"  # and not what libp2p says when it gives up after half a minute
+    assert "did not answer" in problem  # and not what libp2p says when it gives up after 40 s

@@ -8,6 +8,7 @@ id, and a passport names the key a peer id is made of, so nothing more needs a s
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -71,7 +72,7 @@ class Door:
         try:
             token = await introduce(self._admission.own(), timeout=PATIENCE_S)
         except TimeoutError:
-            raise TimeoutError(f"{name} did not answer for {PATIENCE_S:.0f} s") from None
+            raise _silent(name) from None
         except P2PHandlerError as why:
             raise self._refusal(name, f"{name} refuses this peer: {why}") from why
         try:
@@ -92,6 +93,10 @@ class Door:
         if holder.peer_id != name:
             raise InvalidPassport("this passport is another peer's")
         return holder
+
+
+def _silent(name: str) -> TimeoutError:
+    return TimeoutError(f"{name} did not answer for {PATIENCE_S:.0f} s")
 
 
 class GuardedCalls(ServicerBase):
@@ -147,6 +152,9 @@ class _Introduced:
 
         async def introduced(request: Any) -> Any:
             await self._door.enter(self._name, self._stub.rpc_introduce)
-            return await method(request)
+            try:  # all these calls are streams, and libp2p tries for 40 s to open one
+                return await asyncio.wait_for(method(request), PATIENCE_S)
+            except TimeoutError:
+                raise _silent(self._name) from None
 
         return introduced

@@ -7,7 +7,6 @@ so that no two of them hold the same average.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -121,8 +120,7 @@ class CheckedRunner(AllReduceRunner):
         container = self.tensor_part_container
         shapes = [part.shape for part, _ in container._input_parts_by_peer[peer_index]]
         stub = self._get_peer_stub(peer_id)
-        opening = stub.rpc_aggregate_part(self._counted_parts(peer_index))
-        stream = await asyncio.wait_for(opening, self.sender_timeout)  # libp2p tries for a minute
+        stream = await stub.rpc_aggregate_part(self._counted_parts(peer_index))
         replies = amap_in_executor(
             self._read_reply,
             aiter_with_timeout(self._counted(stream, peer_id), self.reducer_timeout),
