@@ -55,6 +55,7 @@ def test_a_round_tells_who_took_part_and_what_came_of_it(client, notes, coordina
     assert "ada" in rows[0] and "12</td>" in rows[0] and "75 %" in rows[0]
     assert "bob" in rows[1] and "25 %" in rows[1]
     assert "The model is the mean of what the devices made of it." in page
+    assert "3 of 4 chosen peers" in page
     assert "The coordinator says so" in page and "4 peers were chosen to train in it" in page
     assert "The average is 1 long" in page and "That is 50 %" in page and "led them 1.25" in page
     assert "The receipt of 1 more device has not come." in page

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 ALL = "all"
 A, B = ".lora_A.default.weight", ".lora_B.default.weight"  # PEFT's names for them
 READINGS = 64  # their mean square is within about a fifth of what it stands for
-# Strategies whose offers begin with the change of each parameter, and which may go as far as its
-# mean; others offer something else, or go elsewhere.
-OF_CHANGES = ("fedavg", "fedprox", "scaffold", "diloco")
-EXACT_WITH = ("fedavg", "fedprox", "scaffold")
+MEAN = (1.0, 0.0)  # the outer learning rate and momentum that go where the average points
 
 
 class Params(base.Params):
@@ -86,17 +83,16 @@ class Lora(base.Adapter):
     def check(self, strategy: Strategy) -> None:
         if self.params.mode != "exact" or not strategy.local:
             return
-        name = _name_of(strategy)
         outer = strategy.params.outer_learning_rate, strategy.params.outer_momentum
-        if name not in EXACT_WITH or outer != (1.0, 0.0):
+        if not strategy.offers_changes or outer != MEAN:
             raise ValueError(
-                f"mode exact makes the average of the devices' products, and {name} with outer "
-                f"learning rate {outer[0]:g} and momentum {outer[1]:g} applies another change: "
-                "choose fedavg, fedprox or scaffold with 1 and 0, or another mode"
+                f"mode exact makes the average of the devices' products, and {strategy.label} with "
+                f"outer learning rate {outer[0]:g} and momentum {outer[1]:g} applies another "
+                "change: choose fedavg, fedprox or scaffold with 1 and 0, or another mode"
             )
 
     def adds_to(self, strategy: Strategy) -> bool:
-        return self.params.mode != "freeze_a" and _name_of(strategy) in OF_CHANGES
+        return self.params.mode != "freeze_a" and strategy.offers_changes
 
     def extra_values(self, base: Base) -> int:
         if self.params.mode == "average":
@@ -187,10 +183,6 @@ class Lora(base.Adapter):
             "bias": "none",
             "inference_mode": True,
         }
-
-
-def _name_of(strategy: Strategy) -> str:
-    return type(strategy).__module__.rsplit(".", 1)[1]
 
 
 def _pairs(params: Mapping[str, Tensor]) -> dict[str, Factors]:

@@ -113,6 +113,7 @@ class Strategy:
     local: ClassVar[bool] = False
     vectors: ClassVar[int] = 1  # of the model's size, in one offer
     longest: ClassVar[float] = 10.0  # length of an offer, in usual ones; a longer one is refused
+    offers_changes: ClassVar[bool] = False  # as its offer's first tensors: anchor less parameters
     takes_late: ClassVar[bool] = False  # whether a change of an earlier round may be in an average
     uncapped: ClassVar[str] = ""  # why its offers have to weigh what they say
     Params: ClassVar[type[Params]] = Params

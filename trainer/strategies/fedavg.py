@@ -81,6 +81,7 @@ R is the outer learning rate and b the outer momentum: with 1 and 0, x is the me
         "https://arxiv.org/abs/1602.05629",
     )
     local = True
+    offers_changes = True
     takes_late = True
     Params = Params
     nesterov: ClassVar[bool] = False

@@ -46,6 +46,7 @@ all: x ← x - R (Σ pᵢ |aᵢ|) (Σ pᵢ uᵢ)
 |aᵢ| is the length of the device's path: Kᵢ with plain SGD, more with momentum, less with μ."""
     source = base.Source("Wang et al. 2020, section 4.1", "https://arxiv.org/abs/2007.07481")
     Params = Params
+    offers_changes = False  # they are divided by the path's length
     takes_late = False  # its length follows from the steps of this round
 
     def offer(self, ctx: base.Context) -> base.Offer:

@@ -47,15 +47,21 @@ def in_words(record: RoundRecord) -> str:
     """As `roundWords` of static/js/rows.js says it."""
     is_alone = record.outcome == Outcome.CLEAN and record.members <= 1
     outcome = Outcome.ALONE if is_alone else record.outcome
-    peers = "one_peer" if record.members == 1 else "so_many_peers"
     return say(
         "last_round_alone" if outcome == Outcome.ALONE else "last_round",
         round=number(record.round),
         outcome=say(f"outcome_{outcome}"),
-        peers=say(peers, n=number(record.members)),
+        peers=_peers(record),
         samples=number(record.samples),
         span=duration(record.duration_s),
     )
+
+
+def _peers(record: RoundRecord) -> str:
+    n = number(record.members)
+    if record.asked is not None:
+        return say("chosen_peers", n=n, asked=number(record.asked))
+    return say("one_peer" if record.members == 1 else "so_many_peers", n=n)
 
 
 def agreement(of_mean: float | None, of_each: float | None) -> float | None:
