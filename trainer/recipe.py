@@ -52,8 +52,12 @@ class Text(Part):
 
 
 class Optimizer(Part):
-    """AdamW; the learning rate is a function of the round: linear warm-up, then the schedule."""
+    """The learning rate is a function of the round: linear warm-up, then the schedule.
 
+    LAMB gives each parameter a step of its own length, for batches of thousands of samples.
+    """
+
+    kind: Literal["adamw", "lamb"] = "adamw"
     learning_rate: float = Field(1e-3, gt=0, le=1)
     schedule: Literal["constant", "linear", "cosine"] = "cosine"
     warmup_rounds: int = Field(10, ge=0)

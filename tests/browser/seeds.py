@@ -65,7 +65,7 @@ def _round(collaboration, number, at):
         held_out_loss=loss + 0.2 if number % 10 == 0 else None,
         duration_s=6.1,
         mean_norm=0.61,
-        told="one step of AdamW for all, learning rate 0.001",
+        told="one step for all, learning rate 0.001",
         at=at,
     )
 

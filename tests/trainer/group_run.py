@@ -24,7 +24,7 @@ from trainer.engine import torchrun
 from trainer.engine.group_learner import GroupLearner
 from trainer.engine.learner import Learner
 from trainer.launcher.machine import is_started_by_torchrun
-from trainer.recipe import Choice
+from trainer.recipe import Choice, Optimizer
 from trainer.strategies.base import norm_of
 
 ROUNDS = 6
@@ -32,6 +32,9 @@ WIDE = {
     "albert": {"hidden": 128, "layers": 4, "heads": 2, "embedding": 33, "length": 32},
     "causal": {"hidden": 128, "layers": 4, "heads": 2, "length": 32},
 }
+
+KINDS = {"albert": "lamb", "causal": "adamw"}
+STEADY: dict[str, Any] = {"learning_rate": 1e-2, "warmup_rounds": 0, "schedule": "constant"}
 
 
 def make(size: int, folder: Path, family: str = "causal", split: str = "optimizer") -> Learner:
@@ -42,7 +45,8 @@ def make(size: int, folder: Path, family: str = "causal", split: str = "optimize
             GroupLearner(wide, 0, size, folder, split, base) if size > 1 else Learner(wide, 0, base)
         )
     choice = Choice(name=family, params=WIDE[family])
-    recipe = make_recipe().model_copy(update={"family": choice})
+    recipe = make_recipe(optimizer=Optimizer(kind=KINDS[family], **STEADY))
+    recipe = recipe.model_copy(update={"family": choice})
     return GroupLearner(recipe, 0, size, folder, split) if size > 1 else Learner(recipe, 0)
 
 

@@ -17,7 +17,7 @@ from trainer.device import memory
 from trainer.engine.following import Assignment
 from trainer.engine.group import Group
 from trainer.engine.learner import Learner
-from trainer.engine.optimizers import ADAMW_MOMENTS
+from trainer.engine.optimizers import MOMENTS
 from trainer.engine.sharding import make_shard
 from trainer.engine.sharding.base import Command, Held, Shard
 from trainer.families.base import Batch
@@ -73,7 +73,7 @@ class GroupLearner(Learner):
         self._name = f"{super().device_name} x {self._shard.size}"
         self.device = torch.device("cpu")  # of whole tensors
         self.params = self.anchor = [anchor.cpu() for anchor in self.anchor]
-        for kind in ADAMW_MOMENTS:  # names and shapes: what they hold is in the shards
+        for kind in MOMENTS:  # names and shapes: what they hold is in the shards
             self.strategy.shared[kind] = [torch.empty_like(p, device="meta") for p in self.params]
         return self._shard.optimizer
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim import AdamW
 
 from trainer import recipe
+from trainer.engine.lamb import Lamb
 from trainer.strategies.base import Strategy
 
 EPSILON = 1e-6
-ADAMW_MOMENTS = ("exp_avg", "exp_avg_sq")
+MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def make_optimizer(
@@ -32,9 +34,10 @@ def make_optimizer(
             optimizer.state[param] = {kind: torch.zeros_like(param) for kind in kinds}
         counts = {"step": [torch.tensor(0.0) for _ in params]}
     else:
-        optimizer = torch.optim.AdamW(groups, **adamw_options(options))
-        kinds = list(ADAMW_MOMENTS)
-        begin_adamw(optimizer, params)
+        kind, given = adaptive(options)
+        optimizer = kind(groups, **given)
+        kinds = list(MOMENTS)
+        begin_adaptive(optimizer, params)
         counts = {"step": [optimizer.state[param]["step"] for param in params]}
     moments = {kind: [optimizer.state[param][kind] for param in params] for kind in kinds}
     if strategy.local:
@@ -44,20 +47,16 @@ def make_optimizer(
     return optimizer
 
 
-def adamw_options(options: recipe.Optimizer) -> dict[str, Any]:
-    """Its arguments beside the parameters."""
-    return {
-        "lr": options.learning_rate,
-        "betas": (options.beta1, options.beta2),
-        "eps": EPSILON,
-        "foreach": True,
-    }
+def adaptive(options: recipe.Optimizer) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:
+    """AdamW or LAMB, and its arguments beside the parameters."""
+    given = {"lr": options.learning_rate, "betas": (options.beta1, options.beta2), "eps": EPSILON}
+    return (Lamb, given) if options.kind == "lamb" else (AdamW, {**given, "foreach": True})
 
 
-def begin_adamw(optimizer: torch.optim.Optimizer, params: Iterable[Tensor]) -> None:
+def begin_adaptive(optimizer: torch.optim.Optimizer, params: Iterable[Tensor]) -> None:
     """Moments of zeros, and no step taken; that count is on the CPU, where torch wants it."""
     for param in params:
-        moments = {kind: torch.zeros_like(param) for kind in ADAMW_MOMENTS}
+        moments = {kind: torch.zeros_like(param) for kind in MOMENTS}
         optimizer.state[param] = {**moments, "step": torch.tensor(0.0)}
 
 
@@ -70,6 +69,6 @@ def decay_groups(options: recipe.Optimizer, params: Sequence[Tensor]) -> list[di
 
 
 def set_steps(optimizer: torch.optim.Optimizer, count: int) -> None:
-    """The number of steps that AdamW believes it has taken."""
+    """The number of steps that it believes it has taken."""
     for state in optimizer.state.values():
         state["step"].fill_(float(count))

@@ -16,7 +16,8 @@ class DeDLOC(base.Strategy):
     summary = "Exact large-batch training; a lost peer only makes the batch smaller."
     formula = """\
 device: nothing moves before the average; gᵢ is the mean gradient of all its targets
-all: x ← AdamW(x, Σ pᵢ gᵢ; r)"""
+all: x ← U(x, Σ pᵢ gᵢ; r)
+U is a step of AdamW or LAMB, as the recipe says."""
     source = base.Source("Diskin et al. 2021 (DeDLOC)", "https://arxiv.org/abs/2106.10207")
 
     def offer(self, ctx: base.Context) -> base.Offer:
@@ -26,7 +27,7 @@ all: x ← AdamW(x, Σ pᵢ gᵢ; r)"""
         self, ctx: base.Context, mean: Sequence[Tensor], members: Sequence[base.Member]
     ) -> None:
         ctx.step(mean)
-        self.told = f"one step of AdamW for all, learning rate {ctx.learning_rate:.3g}"
+        self.told = f"one step for all, learning rate {ctx.learning_rate:.3g}"
 
 
 PLUGIN = DeDLOC

@@ -14,7 +14,7 @@ from torch.nn import Module
 from trainer import recipe
 from trainer.device import memory
 from trainer.engine.model import place, trainable
-from trainer.engine.optimizers import ADAMW_MOMENTS
+from trainer.engine.optimizers import MOMENTS
 from trainer.engine.sharding import pieces
 from trainer.families.base import Batch
 
@@ -68,7 +68,7 @@ class Shard:
         self.params: list[Any] = [param for _, param in trainable(model)]
         self.optimizer = self._make_optimizer(options)
         self.clear()
-        self._shares = pieces.agree(m.numel() for m in self._moments(ADAMW_MOMENTS[0]))
+        self._shares = pieces.agree(m.numel() for m in self._moments(MOMENTS[0]))
         self._base_bytes = memory.used_bytes()
 
     # ------------------------------------------------------------ what the ways differ in
@@ -77,11 +77,11 @@ class Shard:
         return loss
 
     def _make_optimizer(self, options: recipe.Optimizer) -> torch.optim.Optimizer:
-        """AdamW of this process's share, with moments of zeros."""
+        """AdamW or LAMB of this process's share, with moments of zeros."""
         raise NotImplementedError
 
     def _state_of(self, index: int) -> dict[str, Tensor]:
-        """AdamW's state of this process's share of a parameter; empty where it has none."""
+        """The optimizer's state of this process's share of a parameter; empty where it has none."""
         raise NotImplementedError
 
     def _put(self, wholes: Sequence[Tensor], targets: Sequence[Any]) -> None:
@@ -196,7 +196,7 @@ class Shard:
         """The first process's parameters for all, and to each the moments of its share."""
         self._put(params, self.params)
         given = iter(moments)
-        for kind in ADAMW_MOMENTS:
+        for kind in MOMENTS:
             for index, mine in enumerate(self._moments(kind)):
                 pieces.deal(next(given, None), mine, self._shares[index])
         for index in range(len(self.params)):
@@ -208,7 +208,7 @@ class Shard:
     def gather(self) -> list[Tensor]:
         """To the first process, copies of all moments by kind and parameter."""
         found = []
-        for kind in ADAMW_MOMENTS:
+        for kind in MOMENTS:
             for index, mine in enumerate(self._moments(kind)):
                 found.append(pieces.fetch(mine, self._shares[index], self.params[index].shape))
         return found
@@ -227,4 +227,4 @@ class Shard:
             yield pieces.local(state[kind]) if state else torch.empty(0)
 
     def _moment_bytes(self) -> int:
-        return sum(mine.nbytes for kind in ADAMW_MOMENTS for mine in self._moments(kind))
+        return sum(mine.nbytes for kind in MOMENTS for mine in self._moments(kind))

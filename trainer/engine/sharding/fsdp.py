@@ -18,7 +18,7 @@ from torch.nn import Module, ModuleList
 
 from trainer import recipe
 from trainer.engine.model import place
-from trainer.engine.optimizers import adamw_options, begin_adamw, decay_groups
+from trainer.engine.optimizers import adaptive, begin_adaptive, decay_groups
 from trainer.engine.sharding.base import Held, Loss, Shard
 from trainer.engine.sharding.pieces import deal, fetch, local
 
@@ -63,8 +63,9 @@ class Gradients(Shard):
 
     def _make_optimizer(self, options: recipe.Optimizer) -> torch.optim.Optimizer:
         groups = decay_groups(options, self.params)
-        optimizer = torch.optim.AdamW(groups, **adamw_options(options))
-        begin_adamw(optimizer, self.params)
+        kind, given = adaptive(options)
+        optimizer = kind(groups, **given)
+        begin_adaptive(optimizer, self.params)
         return optimizer
 
     def _state_of(self, index: int) -> dict[str, Tensor]:

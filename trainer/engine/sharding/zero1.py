@@ -14,16 +14,17 @@ from torch import Tensor
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from trainer import recipe
-from trainer.engine.optimizers import adamw_options, begin_adamw, decay_groups
+from trainer.engine.optimizers import adaptive, begin_adaptive, decay_groups
 from trainer.engine.sharding.base import Held, Shard
 
 
 class Moments(Shard):
     def _make_optimizer(self, options: recipe.Optimizer) -> torch.optim.Optimizer:
         groups = decay_groups(options, self.params)
-        optimizer = ZeroRedundancyOptimizer(groups, torch.optim.AdamW, **adamw_options(options))
+        kind, given = adaptive(options)
+        optimizer = ZeroRedundancyOptimizer(groups, kind, **given)
         for group in optimizer.optim.param_groups:
-            begin_adamw(optimizer.optim, group["params"])
+            begin_adaptive(optimizer.optim, group["params"])
         self._state: Any = optimizer.optim.state
         return optimizer
 
