@@ -1,4 +1,5 @@
-"""`python -m trainer run | doctor | coordinate | simulate | plan | base | export`."""
+"""`python -m trainer run | doctor | coordinate | simulate | plan | base | export |
+tokenizer`."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from trainer.launcher.place import Unusable, data_folder
 from trainer.parts import Precision
 from trainer.planner import command as planner
 from trainer.simulator.options import add_options
+from trainer.text import command as tokenizer
 
 NICE = 10
 OWN_SESSION = Path("/proc/self/autogroup")
@@ -82,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     base.set_defaults(act=_base)
     export = acts.add_parser("export", help="a checkpoint as a model folder that others load")
     exporting.add_options(export)
+    tokenizer.add_options(acts.add_parser("tokenizer", help="make a tokenizer from texts"))
     return parser
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from trainer.parts import Special
 from trainer.recipe import Recipe
+from trainer.text.roles import special_of
 
 OURS = Special()
+STRANGE = "\U0010fffd"  # a character that no text has
 SPECIAL = (OURS.pad, OURS.unknown, OURS.start, OURS.end, OURS.mask)
 
 
@@ -57,8 +59,11 @@ def train_tokenizer(texts: Iterable[str], path: Path, vocab_size: int) -> int:
 class Tokenizer:
     """Token ids of a text, and those of special tokens; `start` is None where there is none."""
 
-    def __init__(self, path: Path, vocab_size: int, special: Special = OURS) -> None:
-        """Raises TokenizerError when the file is broken or does not fit the recipe."""
+    def __init__(self, path: Path, vocab_size: int, special: Special | None = None) -> None:
+        """`special`: by default what the file itself says.
+
+        Raises TokenizerError when the file is broken or does not fit the recipe.
+        """
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # this process forks
         from tokenizers import Tokenizer as Encoder
 
@@ -72,15 +77,22 @@ class Tokenizer:
                 f"{path.name} has {self._encoder.get_vocab_size()} tokens, "
                 f"the recipe says {vocab_size}"
             )
+        special = special or special_of(self._encoder)
         ids = {role: self._id_of(name) for role, name in special.model_dump().items() if name}
         self.pad, self.end = ids["pad"], ids["end"]
         self.start, self._mask = ids.get("start"), ids.get("mask")
         self.special = frozenset(ids.values())
+        try:
+            self._encoder.encode(STRANGE)
+        except Exception as error:
+            raise TokenizerError(
+                f"{path.name} has no token for unknown characters: {error}. Make it anew"
+            ) from error
 
     @classmethod
     def of(cls, recipe: Recipe, path: Path) -> Tokenizer:
         """The recipe's, with its base's special tokens. Raises TokenizerError."""
-        special = recipe.base.special if recipe.base else OURS
+        special = recipe.base.special if recipe.base else None
         return cls(path, recipe.tokenizer.vocab_size, special)
 
     @property

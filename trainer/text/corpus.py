@@ -1,0 +1,146 @@
+"""The texts that a tokenizer is made from: files and folders, read line by line and never kept.
+
+A line is a document: plain text, or JSON as `sources.formats` takes it. CSV and Parquet have a row
+for each. What cannot be read is left out and counted; so are lines that are too long for one piece.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from trainer.sources.base import MAX_LINE_BYTES
+from trainer.sources.formats import Unreadable, document_of, read
+from trainer.sources.private import files_of
+from trainer.text.cutting import cut
+
+LONGEST = 10_000  # characters of a piece
+TABLES = (".csv", ".tsv", ".parquet")
+JSON_LINES = (".jsonl", ".ndjson")
+GZIP = b"\x1f\x8b"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass
+class Seen:
+    """`split`: documents that were longer than a piece. `left_out`: files, and why."""
+
+    documents: int = 0
+    characters: int = 0
+    broken: int = 0
+    split: int = 0
+    first_broken: str = ""
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+class Corpus:
+    """Pieces of at most 10,000 characters; of all documents, or of a `share` that their content
+    decides, so that it is the same whatever the order."""
+
+    def __init__(self, paths: Iterable[Path], share: float = 1.0) -> None:
+        """Raises OSError for a path that cannot be looked at."""
+        self.files = [file for path in paths for file in files_of(path)]
+        self.num_bytes = sum(file.stat().st_size for file in self.files)
+        self.seen = Seen()
+        self.share = share
+        self._bytes_read = 0
+
+    @property
+    def share_read(self) -> float:
+        """From 0 to 1; too high at first where files are packed."""
+        return min(1.0, self._bytes_read / max(1, self.num_bytes))
+
+    def __iter__(self) -> Iterator[str]:
+        self.seen, before = Seen(), 0
+        for file in self.files:
+            self._bytes_read = before
+            before += file.stat().st_size
+            try:
+                yield from self._pieces(file)
+            except (Unreadable, OSError, EOFError, zlib.error) as error:
+                self.seen.left_out[str(file)] = str(error) or type(error).__name__
+
+    def _pieces(self, file: Path) -> Iterator[str]:
+        if file.suffix.lower() in TABLES:
+            for number, document in enumerate(read(file), 2):  # after the header
+                yield from self._document(document, file, number)
+            return
+        with _opened(file) as lines:
+            is_json = file.suffix.lower() in JSON_LINES
+            for number, line in enumerate(iter(lambda: lines.readline(MAX_LINE_BYTES), b""), 1):
+                self._bytes_read += len(line)
+                line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                if len(line) >= MAX_LINE_BYTES and not line.endswith(b"\n"):
+                    yield from self._long_line(line, lines, is_json, file, number)
+                else:
+                    yield from self._document(_parsed(line, is_json), file, number)
+
+    def _document(self, document: str | None, file: Path, number: int) -> Iterator[str]:
+        if document is None:
+            self._note_broken(file, number)
+        elif document and zlib.crc32(document.encode()) < self.share * 2**32:
+            self.seen.documents += 1
+            self.seen.characters += len(document)
+            self.seen.split += len(document) > LONGEST
+            yield from cut(document, LONGEST)
+
+    def _long_line(
+        self, begun: bytes, lines: BinaryIO, is_json: bool, file: Path, number: int
+    ) -> Iterator[str]:
+        """A line that may not fit into memory: used as it comes, whatever the share; but JSON."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace" if is_json else "strict")
+        is_whole, left = not is_json, ""
+        while begun:
+            if is_whole:
+                try:
+                    left += decoder.decode(begun)
+                except UnicodeDecodeError:
+                    is_whole = False
+                *pieces, left = cut(left, LONGEST)
+                for piece in pieces:
+                    self.seen.characters += len(piece)
+                    yield piece
+            if begun.endswith(b"\n"):
+                break
+            begun = lines.readline(MAX_LINE_BYTES)
+        if not is_whole:
+            self._note_broken(file, number)
+        else:
+            self.seen.documents += 1
+            self.seen.split += 1
+            left = left.rstrip()
+            self.seen.characters += len(left)
+            if left:
+                yield left
+
+    def _note_broken(self, file: Path, number: int) -> None:
+        self.seen.broken += 1
+        self.seen.first_broken = self.seen.first_broken or f"line {number} of {file}"
+
+
+def _opened(file: Path) -> BinaryIO:
+    """Unpacked where it is packed, whatever it is called. Raises Unreadable, OSError."""
+    with file.open("rb") as beginning:
+        first = beginning.read(2)
+    if first in UTF_16:
+        raise Unreadable("it is UTF-16: save it as UTF-8")
+    return cast(BinaryIO, gzip.open(file)) if first == GZIP else file.open("rb")
+
+
+def _parsed(line: bytes, is_json: bool) -> str | None:
+    """The document in a line; "" when it is empty, None when it cannot be read."""
+    try:
+        text = line.decode().strip()
+        if not text.startswith("{"):
+            return None if is_json and text else text
+        return document_of(json.loads(text))
+    except UnicodeDecodeError:
+        return None
+    except (ValueError, RecursionError):
+        return None if is_json else text  # words in braces
