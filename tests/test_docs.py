@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from trainer import catalogue
+from trainer.text.normal_form import STEPS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -62,3 +63,8 @@ def test_the_guide_has_every_strategys_rule_as_the_pages_show_it(name):
     guide, plugin = (DOCS / "strategies.md").read_text(), catalogue.plugins("strategies")[name]
     assert f"```\n{plugin.formula}\n```" in guide
     assert f"[{plugin.source.words}]({plugin.source.address})" in guide and plugin.label in guide
+
+
+def test_the_guide_has_every_step_of_the_normal_form():
+    guide = (DOCS / "organiser.md").read_text()
+    assert [name for name in STEPS if f"| `{name}` | " not in guide] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -179,3 +180,18 @@ def test_making_a_tokenizer_loads_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.soak
+def test_c07_lines_of_millions_of_characters_take_less_than_a_gigabyte(tmp_path):
+    lines = ["ক্ষ" * 700, "বাংলা" * 40_000, "শব্দ " * 1_000_000, "ক" + "া" * 1_000_000, "ক্ষমা" * 10**6]
+    (tmp_path / "book.txt").write_text("\n".join(lines))
+    words = [tmp_path / "book.txt", "--size", "400", "--out", tmp_path / "tokenizer.json"]
+    program = subprocess.Popen(
+        [sys.executable, "-m", "trainer", "tokenizer", *words], stdout=subprocess.PIPE, text=True
+    )
+    said = program.stdout.read()
+    _, status, used = os.wait4(program.pid, 0)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    assert program.returncode == 0 and "Long lines split: 4" in said
+    assert used.ru_maxrss * 1024 < 10**9

@@ -216,3 +216,11 @@ def test_http_text_that_is_gone_is_an_error_with_its_address():
     source = HttpSource("http://127.0.0.1:9/text", pause_s=0.01)
     with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1:9"):
         next(source.documents("seed"))
+
+
+def test_c16_a_row_without_a_token_is_never_put_in_place_of_one(tokenizer: Tokenizer, tmp_path):
+    train_tokenizer(TEXTS, tmp_path / "tokenizer.json", 300)
+    roomy = Tokenizer(tmp_path / "tokenizer.json", 1000)
+    assert roomy.num_tokens == tokenizer.num_tokens < 301
+    batch = mask(torch.randint(5, roomy.num_tokens, (500, 32)), roomy, generator())
+    assert batch is not None and int(batch.ids.max()) < roomy.num_tokens

@@ -29,7 +29,7 @@ def mask(ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> Batch
     draw = torch.rand(ids.shape, generator=generator)
     inputs = ids.clone()
     inputs[chosen & (draw < MASK_SHARE)] = tokenizer.mask
-    ordinary = torch.tensor(sorted(set(range(tokenizer.vocab_size)) - tokenizer.special))
+    ordinary = torch.tensor(sorted(set(range(tokenizer.num_tokens)) - tokenizer.special))
     other = ordinary[torch.randint(len(ordinary), ids.shape, generator=generator)]
     swapped = chosen & (draw >= MASK_SHARE) & (draw < MASK_SHARE + RANDOM_SHARE)
     inputs[swapped] = other[swapped]

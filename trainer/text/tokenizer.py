@@ -57,7 +57,10 @@ def train_tokenizer(texts: Iterable[str], path: Path, vocab_size: int) -> int:
 
 
 class Tokenizer:
-    """Token ids of a text, and those of special tokens; `start` is None where there is none."""
+    """Token ids of a text, and those of special tokens; `start` is None where there is none.
+
+    A model may have rows for more tokens than there are: `vocab_size` of them, for `num_tokens`.
+    """
 
     def __init__(self, path: Path, vocab_size: int, special: Special | None = None) -> None:
         """`special`: by default what the file itself says.
@@ -71,11 +74,10 @@ class Tokenizer:
             self._encoder: Any = Encoder.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
             raise TokenizerError(f"{path.name} is not a tokenizer: {error}") from error
-        self.vocab_size = vocab_size
-        if self._encoder.get_vocab_size() > vocab_size:
+        self.vocab_size, self.num_tokens = vocab_size, self._encoder.get_vocab_size()
+        if self.num_tokens > vocab_size:
             raise TokenizerError(
-                f"{path.name} has {self._encoder.get_vocab_size()} tokens, "
-                f"the recipe says {vocab_size}"
+                f"{path.name} has {self.num_tokens} tokens, the recipe says {vocab_size}"
             )
         special = special or special_of(self._encoder)
         ids = {role: self._id_of(name) for role, name in special.model_dump().items() if name}
