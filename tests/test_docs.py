@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trainer import catalogue
-from trainer.text.normal_form import STEPS
+from trainer.tokenizing import STEPS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -15,12 +15,13 @@ from tokenizers import Tokenizer as Encoder
 
 from tests.trainer.bengali import BENGALI, EVERYTHING
 from trainer.text.corpus import Corpus
-from trainer.text.making import Wanted, make
+from trainer.text.making import make
 from trainer.text.normal_form import normal_form
 from trainer.text.preview import preview
 from trainer.text.roles import LAYOUTS
 from trainer.text.spans import spans
 from trainer.text.tokenizer import Tokenizer, TokenizerError
+from trainer.tokenizing import Wanted
 
 SIZE = 450
 
@@ -37,7 +38,7 @@ def made(texts, tmp_path_factory):
     """{purpose: the file}"""
     folder = tmp_path_factory.mktemp("made")
     for purpose in LAYOUTS:
-        make(Corpus([texts]), Wanted(SIZE, purpose), folder / f"{purpose}.json")
+        make(Corpus([texts]), Wanted(size=SIZE, purpose=purpose), folder / f"{purpose}.json")
     return {purpose: folder / f"{purpose}.json" for purpose in LAYOUTS}
 
 
@@ -194,7 +195,7 @@ def test_c06_a_file_that_knows_no_unknown_token_is_refused(made, tmp_path):
 
 def test_c16_too_little_text_gives_a_smaller_one_and_says_so(tmp_path):
     (tmp_path / "few.txt").write_text("কলা কলি কলা\n")
-    found = make(Corpus([tmp_path / "few.txt"]), Wanted(32_000), tmp_path / "tokenizer.json")
+    found = make(Corpus([tmp_path / "few.txt"]), Wanted(size=32_000), tmp_path / "tokenizer.json")
     size = size_of(tmp_path / "tokenizer.json")
     assert found.size == size < 32
     with pytest.raises(TokenizerError, match=f"has {size} tokens, the recipe says 8"):

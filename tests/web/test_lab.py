@@ -14,6 +14,7 @@ from django.utils import timezone
 from trainer.experiment import Experiment
 from trainer.recipe import Choice
 from webapp.audit.models import Entry
+from webapp.core.jobs import SILENT
 from webapp.lab import services, tasks
 from webapp.lab.models import State, Trial
 from webapp.lab.program import do
@@ -176,7 +177,7 @@ def test_cancelling_ends_the_program_and_keeps_what_it_had(client, olga):
 
 def test_one_whose_job_died_is_given_up(db):
     trial = claimed()
-    later = timezone.now() + services.SILENT + timedelta(seconds=1)
+    later = timezone.now() + SILENT + timedelta(seconds=1)
     services.give_up_silent(timezone.now())
     assert Trial.objects.get().state == State.RUNNING
     services.give_up_silent(later)

@@ -8,26 +8,27 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from trainer.launcher.place import Unusable, in_words
 from trainer.text.corpus import Corpus
-from trainer.text.normal_form import STEPS
 from trainer.text.preview import preview
-from trainer.text.roles import LAYOUTS
 from trainer.text.tokenizer import TokenizerError
+from trainer.tokenizing import PURPOSES, STEPS, Wanted
 
 if TYPE_CHECKING:
     from trainer.text.making import Made
 
-USUAL_SIZE = 32_000
+USUAL = Wanted()
 USUAL_MEGABYTES = 500.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("texts", type=Path, nargs="*", help="files and folders")
     parser.add_argument("--out", type=Path, default=Path("tokenizer.json"), help="what is written")
-    parser.add_argument("--size", type=int, default=USUAL_SIZE, help="tokens; default: 32000")
+    parser.add_argument("--size", type=int, default=USUAL.size, help="tokens; default: 32000")
     parser.add_argument(
-        "--purpose", choices=LAYOUTS, default="albert", help="decides the special tokens"
+        "--purpose", choices=PURPOSES, default=USUAL.purpose, help="decides the special tokens"
     )
     parser.add_argument(
         "--without", default="", metavar="STEP,…", help=f"leave out of {', '.join(STEPS)}"
@@ -66,12 +67,9 @@ def _make(given: argparse.Namespace) -> None:
         raise Unusable("Name the files or folders with the texts to make a tokenizer from.")
     if not given.megabytes > 0:
         raise Unusable(f"--megabytes {given.megabytes} makes no sense: it is more than 0")
-    without = tuple(filter(None, given.without.split(",")))
-    if strange := sorted(set(without) - set(STEPS)):
-        raise Unusable(f"--without {strange[0]}: there is no such step. {_steps()}")
-    from trainer.text.making import Wanted, make
+    from trainer.text.making import make
 
-    wanted = Wanted(given.size, given.purpose, without)
+    wanted = _wanted(given)
 
     def told(what: str, share: float) -> None:
         print(f"{share:4.0%}  {what}", flush=True)
@@ -87,8 +85,17 @@ def _make(given: argparse.Namespace) -> None:
     print(*_told(made, given.size, given.out), sep="\n")
 
 
-def _steps() -> str:
-    return "Steps: " + "; ".join(f"{name} ({step.summary})" for name, step in STEPS.items())
+def _wanted(given: argparse.Namespace) -> Wanted:
+    without = tuple(filter(None, given.without.split(",")))
+    if strange := sorted(set(without) - set(STEPS)):
+        steps = "; ".join(f"{name} ({summary})" for name, summary in STEPS.items())
+        raise Unusable(f"--without {strange[0]}: there is no such step. Steps: {steps}")
+    try:
+        return Wanted.model_validate(
+            {"size": given.size, "purpose": given.purpose, "without": without}
+        )
+    except ValidationError as error:
+        raise Unusable(f"--size {given.size}: {error.errors()[0]['msg']}") from error
 
 
 def _report(file: Path | None, content: dict[str, Any]) -> None:

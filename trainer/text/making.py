@@ -8,28 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.text.corpus import Corpus, Seen
 from trainer.text.normal_form import normal_form
-from trainer.text.roles import LAYOUTS, Layout, Purpose, frame
+from trainer.text.roles import LAYOUTS, Layout, frame
 from trainer.text.tokenizer import Tokenizer, TokenizerError
 from trainer.text.unigram import Told, learn, silent
 from trainer.text.words import Words, words_of
+from trainer.tokenizing import Wanted
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Encoder
 
-LEAST_PIECES = 64
 TOLD_EVERY = 5_000  # documents
 MEASURED = 1_000  # pieces of the corpus that the finished tokenizer is measured on
 WORD_START = "▁"
 READING = 0.6  # of the work, where there is much text
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """`without`: steps of the normal form that are left out."""
-
-    size: int = 32_000
-    purpose: Purpose = "albert"
-    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,14 +38,9 @@ class Made:
 
 
 def make(corpus: Corpus, wanted: Wanted, path: Path, told: Told = silent) -> Made:
-    """The same texts and wishes give the same bytes. Raises TokenizerError, ValueError, OSError."""
+    """The same texts and wishes give the same bytes. Raises TokenizerError and OSError."""
     layout = LAYOUTS[wanted.purpose]
     num_pieces = wanted.size - len(layout.tokens)
-    if num_pieces < LEAST_PIECES:
-        raise TokenizerError(
-            f"{wanted.size:,} tokens are too few: {len(layout.tokens)} are special tokens, and at "
-            f"least {LEAST_PIECES} must be left for text"
-        )
     encoder = _bare(wanted)
     words, samples = _counted(corpus, encoder, told)
     chosen, letters = words.chosen(num_pieces // 2)

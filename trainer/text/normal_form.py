@@ -8,7 +8,9 @@ that is why they stand in this order.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from trainer.tokenizing import STEPS, StepName
 
 if TYPE_CHECKING:
     from tokenizers.normalizers import Normalizer
@@ -31,71 +33,38 @@ AFTER_BENGALI = r"(?<=\p{Bengali}|\p{Bengali} )"
 ACCENTS = r"(?<=[\p{Latin}\p{Greek}])[\x{0300}-\x{036F}\x{1AB0}-\x{1AFF}\x{1DC0}-\x{1DFF}]+"
 
 
-class Step(NamedTuple):
-    """`made` makes its normalizers, given the library's module and `Replace` of a pattern."""
-
-    summary: str
-    made: Callable[[Any, Callable[[str, str], Any]], list[Any]]
-
-
-STEPS: dict[str, Step] = {
-    "clean": Step(
-        "control and invisible characters go, all blanks become spaces; ZWJ and ZWNJ stay",
-        lambda library, replace: [replace(INVISIBLE, ""), replace(BLANK, " ")],
-    ),
-    "nfkc": Step(
-        "one of several Unicode spellings of a character (NFKC)",
-        lambda library, replace: [library.NFKC()],
-    ),
-    "spaces": Step(
-        "one space where several are, none at the ends",
-        lambda library, replace: [library.Strip(), replace(" {2,}", " ")],
-    ),
-    "nukta": Step(
-        "Bengali ড় ঢ় য় as letter and nukta",
-        lambda library, replace: [
-            replace("\u09dc", "\u09a1\u09bc"),
-            replace("\u09dd", "\u09a2\u09bc"),
-            replace("\u09df", "\u09af\u09bc"),
-        ],
-    ),
-    "vowels": Step(
-        "Bengali ো and ৌ as one sign each",
-        lambda library, replace: [
-            replace("\u09c7\u09be", "\u09cb"),
-            replace("\u09c7\u09d7", "\u09cc"),
-        ],
-    ),
-    "visarga": Step(
-        "a colon after a Bengali letter is a visarga",
-        lambda library, replace: [replace(f"{BEFORE_VISARGA}:", "\u0983")],
-    ),
-    "danda": Step(
-        "৷, and | after Bengali, are a danda; two are a double danda",
-        lambda library, replace: [
-            replace(r"[\x{09E4}\x{09F7}]", "\u0964"),  # 09E4, 09E5: reserved, and in use
-            replace(r"\x{09E5}", "\u0965"),
-            replace(rf"{AFTER_BENGALI}\|\|", "\u0965"),
-            replace(rf"{AFTER_BENGALI}\|", "\u0964"),
-            replace("\u0964\u0964", "\u0965"),
-        ],
-    ),
-    "accents": Step(
-        "accents of Latin and Greek letters go; every other script's marks stay",
-        lambda library, replace: [library.NFD(), replace(ACCENTS, ""), library.NFC()],
-    ),
+Replace = Callable[[str, str], Any]  # a pattern, and what comes in its place
+MADE: dict[StepName, Callable[[Any, Replace], list[Any]]] = {
+    "clean": lambda library, replace: [replace(INVISIBLE, ""), replace(BLANK, " ")],
+    "nfkc": lambda library, replace: [library.NFKC()],
+    "spaces": lambda library, replace: [library.Strip(), replace(" {2,}", " ")],
+    "nukta": lambda library, replace: [
+        replace("\u09dc", "\u09a1\u09bc"),
+        replace("\u09dd", "\u09a2\u09bc"),
+        replace("\u09df", "\u09af\u09bc"),
+    ],
+    "vowels": lambda library, replace: [
+        replace("\u09c7\u09be", "\u09cb"),
+        replace("\u09c7\u09d7", "\u09cc"),
+    ],
+    "visarga": lambda library, replace: [replace(f"{BEFORE_VISARGA}:", "\u0983")],
+    "danda": lambda library, replace: [
+        replace(r"[\x{09E4}\x{09F7}]", "\u0964"),  # 09E4, 09E5: reserved, and in use
+        replace(r"\x{09E5}", "\u0965"),
+        replace(rf"{AFTER_BENGALI}\|\|", "\u0965"),
+        replace(rf"{AFTER_BENGALI}\|", "\u0964"),
+        replace("\u0964\u0964", "\u0965"),
+    ],
+    "accents": lambda library, replace: [library.NFD(), replace(ACCENTS, ""), library.NFC()],
 }
 
 
-def normal_form(without: Collection[str] = ()) -> Normalizer:
-    """All steps but those named in `without`. Raises ValueError for a name that is no step's."""
+def normal_form(without: Collection[StepName] = ()) -> Normalizer:
+    """All steps of `tokenizing.STEPS` but those named in `without`."""
     from tokenizers import Regex, normalizers
-
-    if strange := sorted(set(without) - set(STEPS)):
-        raise ValueError(f"there is no step {strange[0]!r}: choose from {', '.join(STEPS)}")
 
     def replace(pattern: str, content: str) -> Any:
         return normalizers.Replace(Regex(pattern), content)
 
-    done = [step.made(normalizers, replace) for name, step in STEPS.items() if name not in without]
+    done = [MADE[name](normalizers, replace) for name in STEPS if name not in without]
     return normalizers.Sequence([normalizer for step in done for normalizer in step])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.parts import Special
+from trainer.tokenizing import Purpose
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Encoder
 
-Purpose = Literal["albert", "causal", "encoder-decoder"]
 SENTINELS = 100  # as T5 has them
 
 

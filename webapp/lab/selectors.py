@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.paginator import Page, Paginator
 
-from webapp.lab.models import State, Trial
+from webapp.lab.models import Trial
 
 PAGE_SIZE = 25
 
@@ -13,9 +13,3 @@ def trials(page: int | str = 1) -> Page[Trial]:
     """Newest first; a page number out of range gives the nearest page."""
     found = Trial.objects.defer("result").select_related("organiser")
     return Paginator(found, PAGE_SIZE).get_page(page)
-
-
-def num_before(trial: Trial) -> int:
-    """How many experiments are done before this one begins."""
-    earlier = Trial.objects.filter(state__in=(State.WAITING, State.RUNNING), pk__lt=trial.pk)
-    return earlier.count()

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from trainer import catalogue
 from trainer.experiment import Experiment
 from webapp.accounts.models import User
 from webapp.audit.services import record
 from webapp.collaborations import access
+from webapp.core import jobs
 from webapp.core.errors import UserError
 from webapp.core.text import one_line
 from webapp.lab.models import State, Trial
 
-SILENT = timedelta(seconds=45)
 MOST_WAITING = 20
 ROUND_S = 0.065  # of computing for each volunteer's round, measured on one core of a server
 
@@ -73,7 +72,7 @@ def cancel(trial: Trial, *, by: User) -> None:
     locked = Trial.objects.select_for_update().get(pk=trial.pk)
     if locked.is_over:
         raise UserError(f"{locked.title} is {locked.state} already.")
-    _end(locked, State.CANCELLED, f"by {by}")
+    jobs.end(locked, State.CANCELLED, f"by {by}")
     record(actor=by, action="experiment.cancelled", subject=locked)
 
 
@@ -93,51 +92,31 @@ def _require_organiser(by: User) -> None:
         raise UserError(why, kind="forbidden")
 
 
-@transaction.atomic
 def claim(now: datetime) -> Trial | None:
-    """The next one to do, which is running from now on; None while another runs or none waits."""
-    pending = list(
-        Trial.objects.select_for_update()
-        .filter(state__in=(State.WAITING, State.RUNNING))
-        .order_by("pk")
-    )
-    if not pending or any(one.state == State.RUNNING for one in pending):
-        return None
-    trial = pending[0]
-    trial.state, trial.started_at, trial.heard_at = State.RUNNING, now, now
-    trial.save(update_fields=["state", "started_at", "heard_at"])
-    return trial
+    return jobs.claim(Trial, now)
 
 
 def note_progress(trial: Trial, result: dict[str, Any] | None) -> bool:
     """Whether it is still wanted. `result` is as far as it is known."""
-    running = Trial.objects.filter(pk=trial.pk, state=State.RUNNING)
-    known = {"heard_at": timezone.now()}
-    if result is not None:
-        known |= {"doing": result["doing"][:200], "rounds_done": result["rounds_done"]}
-    return running.update(**known) == 1
+    if result is None:
+        return jobs.note(trial)
+    return jobs.note(trial, doing=result["doing"][:200], rounds_done=result["rounds_done"])
 
 
 @transaction.atomic
 def finish(trial: Trial, result: dict[str, Any] | None, failure: str = "") -> None:
     """Keeps what came of it, also of one that was cancelled meanwhile."""
-    locked = Trial.objects.select_for_update().filter(pk=trial.pk).first()
+    locked = jobs.lock(trial)
     if locked is None:
         return
     locked.result = result
     locked.rounds_done = result["rounds_done"] if result else 0
     locked.save(update_fields=["result", "rounds_done"])
     if locked.state == State.RUNNING:
-        _end(locked, State.FAILED if failure else State.FINISHED, failure)
+        jobs.end(locked, State.FAILED if failure else State.FINISHED, failure)
 
 
 def give_up_silent(now: datetime) -> None:
     """Ends those whose job died: nobody does them any more."""
-    for trial in Trial.objects.filter(state=State.RUNNING, heard_at__lt=now - SILENT):
-        finish(trial, trial.result, "The site's jobs were stopped meanwhile: start it again.")
-
-
-def _end(trial: Trial, state: State, reason: str) -> None:
-    trial.state, trial.reason, trial.doing = state, one_line(reason, 300), ""
-    trial.ended_at = timezone.now()
-    trial.save(update_fields=["state", "reason", "doing", "ended_at"])
+    for trial in jobs.silent(Trial, now):
+        finish(trial, trial.result, jobs.STOPPED)

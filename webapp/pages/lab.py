@@ -17,7 +17,7 @@ from webapp.core.errors import UserError
 from webapp.lab import services
 from webapp.lab.forms import ExperimentForm
 from webapp.lab.models import State, Trial
-from webapp.lab.selectors import num_before, trials
+from webapp.lab.selectors import trials
 from webapp.pages.acts import acting_user, attempt, back, organisers_only
 
 BASELINES = {
@@ -76,7 +76,7 @@ def trial(request: HttpRequest, trial_id: int) -> HttpResponse:
         "runs": _curves(result),
         "conclusion": result.get("conclusion", ""),
         "topics_of_each": result.get("topics_of_each", []),
-        "num_before": num_before(found),
+        "num_before": found.num_before,
         "minutes": services.minutes_of(found.experiment),
         "plan_json": json.dumps(found.plan, indent=2),
     }
