@@ -71,6 +71,7 @@ INSTALLED_APPS = [
     "webapp.shards",
     "webapp.live",
     "webapp.lab",
+    "webapp.tokenizers",
     "webapp.launcher",
     "webapp.swarm",
     "webapp.ops",
@@ -243,8 +244,7 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": environment.level("LOG_LEVEL")},
     "loggers": {
         "django.request": {"level": "ERROR"},
-        # Scanners ask for other hosts all day long; they are answered with 400.
-        "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},  # scanners ask for other hosts
         "httpx": {"level": "WARNING"},
     },
 }

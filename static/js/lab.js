@@ -1,36 +1,10 @@
-// An experiment: its progress while it runs, and then its curves.
+// The curves of an experiment.
 
 import { colour, draw, layout, tend } from "chart";
 import { say } from "figures";
 
-const EVERY_MS = 2000;
 const COLOURS = ["c1", "c2", "c3"];
 const DASHES = ["solid", "dash", "dot"];
-
-/** Asks the site until the state is another one; then the page has something new to show. */
-class Progress {
-  constructor(place) {
-    this.place = place;
-    this.timer = setInterval(() => this.ask(), EVERY_MS);
-  }
-
-  async ask() {
-    const answer = await fetch(this.place.dataset.progress).catch(() => null);
-    if (!answer?.ok) return; // the site is away: the next time
-    const { state, doing, percent } = await answer.json();
-    if (state !== this.place.dataset.state) return this.reload();
-    this.place.querySelector("[data-part=percent]").textContent = percent;
-    this.place.querySelector("[data-part=doing]").textContent = doing;
-    const bar = this.place.querySelector(".bar");
-    bar.setAttribute("aria-valuenow", percent);
-    bar.firstElementChild.style.width = `${percent}%`;
-  }
-
-  reload() {
-    clearInterval(this.timer);
-    location.reload();
-  }
-}
 
 /** One line for each name: the mean over those seeds that are there at a round. */
 function lines(runs) {
@@ -73,8 +47,6 @@ function drawCurves(place, found) {
   draw(place, traces, { ...shape, showlegend: true, legend });
 }
 
-const progress = document.querySelector("[data-progress]");
-if (progress) new Progress(progress);
 const place = document.querySelector("[data-part=curves]");
 if (place) {
   const found = lines(JSON.parse(document.getElementById("lab-runs").textContent));

@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from datetime import timedelta
+from pathlib import Path
 
 from django.utils import timezone
 
 from tests.factories import make_device, make_session, make_user
+from tests.trainer.bengali import EVERYTHING
 from trainer.experiment import Experiment
 from trainer.recipe import Choice
 from trainer.simulator.findings import Run, conclusion, summary
+from trainer.text.corpus import Corpus
+from trainer.text.making import make
+from trainer.tokenizing import Wanted
 from trainer.wire import Outcome
 from webapp.artifacts.models import Artifact, Checkpoint, Kind
+from webapp.artifacts.services import register_file
 from webapp.collaborations.models import Collaboration, State
 from webapp.credit.models import HourlyCredit, Receipt
 from webapp.lab.models import Trial
 from webapp.live.models import Event, RoundRecord
+from webapp.tokenizers.models import Making
 
 PEOPLE = ("ada", "রূপা", "grace", "linus")
 
@@ -142,3 +149,23 @@ def give_trials() -> list[Trial]:
 
 def _curve(end: float) -> list[tuple[int, float]]:
     return [(number, end + 4 * math.exp(-number / 5)) for number in range(20)]
+
+
+def give_tokenizers(folder: Path) -> tuple[Artifact, Making]:
+    """One that is ready, made of Bengali sentences, and one that is being made."""
+    (folder / "poems.txt").write_text("\n".join(EVERYTHING * 20))
+    text = register_file(folder / "poems.txt", Kind.TEXT, title="Poems")
+    wanted = Wanted(size=400, without=("visarga",))
+    made = make(Corpus([folder / "poems.txt"]), wanted, folder / "tokenizer.json")
+    file = register_file(
+        folder / "tokenizer.json", Kind.TOKENIZER, title="Bengali poems", vocab_size=made.size
+    )
+    plan = wanted.model_dump(mode="json")
+    ready = Making(title="Bengali poems", plan=plan, state="finished", artifact=file, share=1)
+    ready.made = made.as_json()
+    running = Making(title="Larger", plan=plan, state="running", share=0.38)
+    running.doing, running.heard_at = "read 1,900,000 documents", timezone.now()
+    for making in (ready, running):
+        making.save()
+        making.texts.set([text])
+    return file, running

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.browser.seeds import give_past, give_trials
+from tests.browser.seeds import give_past, give_tokenizers, give_trials
 from tests.browser.wait import until
 from tests.factories import make_collaboration
 
@@ -33,6 +33,7 @@ ORGANISER = [
     "/console/audit/",
     "/console/people/",
     "/console/lab/",
+    "/console/tokenizers/",
     "/console/c/demo/",
     "/console/c/night/",
     "/console/c/night/edit/",
@@ -47,11 +48,13 @@ SIZES = {"phone": (360, 780), "desktop": (1280, 900)}
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("who", ["visitor", "organiser"])
 def test_pages_are_accessible_and_fit(
-    site, join, log_in, page, olga, collaboration, size, theme, who
+    site, join, log_in, page, olga, collaboration, size, theme, who, tmp_path
 ):
     give_past(collaboration)
     make_collaboration("night", state="draft")
-    trials = [f"/console/lab/{trial.pk}/" for trial in give_trials()]
+    jobs = [f"/console/lab/{trial.pk}/" for trial in give_trials()]
+    ready, running = give_tokenizers(tmp_path)
+    jobs += [f"/console/tokenizers/{ready.pk}/", f"/console/tokenizers/making/{running.pk}/"]
     join("zoe").progress(121)
     page.emulate_media(color_scheme=theme)
     page.set_viewport_size(dict(zip(("width", "height"), SIZES[size], strict=True)))
@@ -61,7 +64,7 @@ def test_pages_are_accessible_and_fit(
     if who == "organiser":
         log_in(olga)
     problems = {}
-    for path in VISITOR if who == "visitor" else ORGANISER + trials:
+    for path in VISITOR if who == "visitor" else ORGANISER + jobs:
         page.goto(site.url + path)
         if page.locator("[data-part=chart]").count():
             until(page, "document.querySelector('[data-part=chart]').data !== undefined")

@@ -19,18 +19,11 @@ from webapp.lab.forms import ExperimentForm
 from webapp.lab.models import State, Trial
 from webapp.lab.selectors import trials
 from webapp.pages.acts import acting_user, attempt, back, organisers_only
+from webapp.pages.job_state import LOOKS
 
 BASELINES = {
     "local-only": gettext_lazy("Each volunteer alone"),
     "centralised": gettext_lazy("All texts on one machine"),
-}
-
-TONES = {
-    State.WAITING: ("idle", "idle"),
-    State.RUNNING: ("ok", "ok"),
-    State.FINISHED: ("ok", "done"),
-    State.FAILED: ("bad", "bad"),
-    State.CANCELLED: ("idle", "pause"),
 }
 
 
@@ -43,7 +36,7 @@ def show(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and (made := _started(request, form)):
         return back("trial", made.pk)
     page = trials(request.GET.get("page", 1))
-    rows = [(one, *TONES[State(one.state)]) for one in page]
+    rows = [(one, *LOOKS[State(one.state)]) for one in page]
     context = {"form": form, "page": page, "trials": rows, "num_topics": TOPICS}
     return render(request, "lab.html", context)
 

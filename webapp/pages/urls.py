@@ -18,6 +18,7 @@ from webapp.pages import (
     me,
     my_devices,
     rounds,
+    tokenizers,
 )
 
 app_name = "pages"
@@ -53,6 +54,19 @@ urlpatterns = [
     path("console/lab/<int:trial_id>/result.json", lab.result, name="trial_result"),
     path("console/lab/<int:trial_id>/cancel/", lab.cancel, name="cancel_trial"),
     path("console/lab/<int:trial_id>/delete/", lab.delete, name="delete_trial"),
+    path("console/tokenizers/", tokenizers.show, name="tokenizers"),
+    path("console/tokenizers/<int:artifact_id>/", tokenizers.tokenizer, name="tokenizer"),
+    path("console/tokenizers/making/<int:making_id>/", tokenizers.making, name="making"),
+    path(
+        "console/tokenizers/making/<int:making_id>/progress/",
+        tokenizers.progress,
+        name="making_progress",
+    ),
+    path(
+        "console/tokenizers/making/<int:making_id>/cancel/",
+        tokenizers.cancel,
+        name="cancel_making",
+    ),
     path("console/people/", console.people, name="people"),
     path("console/people/<int:user_id>/ban/", console_acts.ban, name="ban"),
     path("console/people/<int:user_id>/lift-ban/", console_acts.lift_ban, name="lift_ban"),

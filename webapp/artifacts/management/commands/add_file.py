@@ -1,0 +1,48 @@
+"""`manage.py add_file text|tokenizer FILE`: a file of the site, for organisers' forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from webapp.artifacts.models import Kind
+from webapp.artifacts.services import register_file
+
+
+class Command(BaseCommand):
+    help = "Offers a text (a document a line, plain or JSON) or a tokenizer.json to organisers."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("kind", choices=[Kind.TEXT, Kind.TOKENIZER])
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--title", default="", help="default: the file's name")
+        parser.add_argument("--credit", default="", help="whose text it is, and its licence")
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        file: Path = given["file"]
+        try:
+            artifact = register_file(
+                file,
+                given["kind"],
+                title=given["title"] or file.name,
+                credit=given["credit"],
+                vocab_size=_tokens_in(file) if given["kind"] == Kind.TOKENIZER else None,
+            )
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror or error}") from error
+        except ValueError as error:
+            raise CommandError(f"{file} cannot be offered: {error}") from error
+        self.stdout.write(f"{artifact} is offered ({artifact.sha256}).")
+
+
+def _tokens_in(file: Path) -> int:
+    """Raises OSError, and ValueError where it is no tokenizer."""
+    from tokenizers import Tokenizer
+
+    content = file.read_text(encoding="utf-8")
+    try:
+        return int(Tokenizer.from_str(content).get_vocab_size())
+    except Exception as error:  # the library raises plain Exception
+        raise ValueError(f"it is no tokenizer.json: {error}") from error

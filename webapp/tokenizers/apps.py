@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class TokenizersConfig(AppConfig):
+    name = "webapp.tokenizers"
+    label = "tokenizers"

@@ -1,0 +1,105 @@
+"""Starts, cancels and ends the making of tokenizers. One is made at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from trainer.tokenizing import Wanted
+from webapp.accounts.models import User
+from webapp.artifacts.models import Artifact, Kind
+from webapp.artifacts.services import register_file
+from webapp.audit.services import record
+from webapp.collaborations import access
+from webapp.core import jobs
+from webapp.core.errors import UserError
+from webapp.core.jobs import State
+from webapp.core.text import one_line
+from webapp.tokenizers.models import Making
+
+MOST_WAITING = 20
+
+
+@transaction.atomic
+def start(wanted: Wanted, texts: Sequence[Artifact], *, title: str, by: User) -> Making:
+    """Lets a job make it. Raises UserError: kind `forbidden`, or none when too many wait."""
+    _require_organiser(by)
+    if Making.objects.filter(state=State.WAITING).count() >= MOST_WAITING:
+        raise UserError(
+            f"{MOST_WAITING} tokenizers are waiting already.", "Cancel one, or come back later."
+        )
+    making = Making.objects.create(
+        title=one_line(title, 80) or "Tokenizer",
+        organiser=by,
+        plan=wanted.model_dump(mode="json"),
+    )
+    making.texts.set(texts)
+    detail = {"texts": ", ".join(map(str, texts))[:300], "size": wanted.size}
+    record(actor=by, action="tokenizer.started", subject=making, detail=detail)
+    transaction.on_commit(_call_the_job, robust=True)  # without a broker the timetable does
+    return making
+
+
+def _call_the_job() -> None:
+    from webapp.tokenizers.tasks import work  # which calls this module
+
+    work.delay()
+
+
+@transaction.atomic
+def cancel(making: Making, *, by: User) -> None:
+    """The job that does it notices within seconds. Raises UserError when it is over."""
+    _require_organiser(by)
+    locked = jobs.lock(making)
+    if locked is None or locked.is_over:
+        raise UserError(f"{making.title} is {making.state} already.")
+    jobs.end(locked, State.CANCELLED, f"by {by}")
+    record(actor=by, action="tokenizer.cancelled", subject=locked)
+
+
+def _require_organiser(by: User) -> None:
+    if why := access.refusal(by, "create"):
+        raise UserError(why, kind="forbidden")
+
+
+def claim(now: datetime) -> Making | None:
+    return jobs.claim(Making, now)
+
+
+def note_progress(making: Making, report: dict[str, Any] | None) -> bool:
+    """Whether it is still wanted. `report` is the program's own, if there is one."""
+    if report is None:
+        return jobs.note(making)
+    return jobs.note(making, doing=report["doing"][:200], share=report["share"])
+
+
+@transaction.atomic
+def finish(making: Making, file: Path, made: dict[str, Any]) -> None:
+    """Offers what was made for collaborations, unless it was cancelled meanwhile."""
+    locked = jobs.lock(making)
+    if locked is None or locked.state != State.RUNNING:
+        return
+    locked.artifact = register_file(
+        file, Kind.TOKENIZER, title=locked.title, vocab_size=made["size"]
+    )
+    locked.made, locked.share = made, 1.0
+    locked.save(update_fields=["artifact", "made", "share"])
+    jobs.end(locked, State.FINISHED)
+
+
+@transaction.atomic
+def fail(making: Making, reason: str) -> None:
+    """Does nothing to one that was cancelled meanwhile."""
+    locked = jobs.lock(making)
+    if locked is not None and locked.state == State.RUNNING:
+        jobs.end(locked, State.FAILED, reason)
+
+
+def give_up_silent(now: datetime) -> None:
+    """Ends those whose job died: nobody makes them any more."""
+    for making in jobs.silent(Making, now):
+        fail(making, jobs.STOPPED)
