@@ -15,6 +15,8 @@ PURPOSES: dict[Purpose, str] = {
     "encoder-decoder": "T5 and its like: </s> and 100 sentinels",
 }
 
+MASKS = ("[MASK]", "<extra_id_0>")  # what stands for hidden tokens; causal ones have none
+
 StepName = Literal["clean", "nfkc", "spaces", "nukta", "vowels", "visarga", "danda", "accents"]
 # In the order in which they are done.
 STEPS: dict[StepName, str] = {

@@ -21,7 +21,7 @@ from trainer.text.preview import preview
 from trainer.text.roles import LAYOUTS
 from trainer.text.spans import spans
 from trainer.text.tokenizer import Tokenizer, TokenizerError
-from trainer.tokenizing import Wanted
+from trainer.tokenizing import MASKS, Wanted
 
 SIZE = 450
 
@@ -70,6 +70,11 @@ def test_special_tokens_have_the_ids_that_models_expect(made):
     t5 = ids["encoder-decoder"]
     assert [t5[token] for token in ("<pad>", "</s>", "<unk>")] == [0, 1, 2]
     assert t5["<extra_id_0>"] == len(t5) - 1 and t5["<extra_id_99>"] == len(t5) - 100
+
+
+def test_what_stands_for_hidden_tokens_is_what_the_site_looks_for():
+    masks = {layout.special.mask for layout in LAYOUTS.values() if layout.special.mask}
+    assert masks == set(MASKS)
 
 
 def test_the_engine_finds_each_ones_special_tokens(made):

@@ -34,3 +34,12 @@ def files(db, tmp_path):
         "text": make("train.jsonl", "text", title="Leads", credit="Wikipedia, CC BY-SA 4.0"),
         "held_out": make("held.jsonl", "text", title="Held out"),
     }
+
+
+@pytest.fixture
+def text(db, tmp_path):
+    """A text of the site, in several languages."""
+    from tests.trainer.bengali import EVERYTHING
+    from tests.web.makings import add_text
+
+    return add_text(tmp_path, "poems.txt", "\n".join(EVERYTHING * 5))

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from webapp.artifacts.bases import offered_bases
+from webapp.artifacts.fit import why_unfit
 from webapp.artifacts.selectors import texts, tokenizers
 from webapp.collaborations.drafts import why_frozen
 from webapp.collaborations.forms import CollaborationForm
@@ -76,6 +77,10 @@ def _copy_of(like: Collaboration) -> dict[str, Any]:
 def _saved(request: HttpRequest, form: CollaborationForm, seen: str = "") -> Collaboration | None:
     """None: not saved, and the form says why."""
     if not form.is_valid():
+        return None
+    assert form.recipe is not None, "a valid form has made one"
+    if why := why_unfit(form.recipe):
+        form.add_error("tokenizer", why)
         return None
     try:
         return form.save(by=acting_user(request), seen=seen)

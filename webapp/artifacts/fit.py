@@ -1,0 +1,31 @@
+"""Whether a recipe's tokenizer serves its model, as far as the file of the site tells."""
+
+from __future__ import annotations
+
+import json
+
+from trainer import catalogue
+from trainer.recipe import Recipe
+from trainer.tokenizing import MASKS
+from webapp.artifacts.models import Artifact, Kind
+from webapp.artifacts.storage import absolute_path
+
+
+def why_unfit(recipe: Recipe) -> str:
+    """In words; "" where it fits, where a base names its own tokens, and where nobody can tell."""
+    family = catalogue.plugins("families")[recipe.family.name]
+    if recipe.base is not None or family.objective != "masked":
+        return ""
+    sha256 = recipe.tokenizer.file.sha256
+    artifact = Artifact.objects.filter(kind=Kind.TOKENIZER, sha256=sha256).first()
+    try:
+        content = json.loads(absolute_path(artifact.path).read_bytes()) if artifact else {}
+        special = {token["content"] for token in content["added_tokens"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    if special & set(MASKS):
+        return ""
+    return (
+        f"{artifact} has no token that stands for a hidden one, and {family.label} learns by "
+        "guessing such: choose a tokenizer made for ALBERT, or another model."
+    )
