@@ -9,11 +9,14 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Encoder
 
 from tests.trainer.bengali import BENGALI, EVERYTHING
+from trainer.data.batches import batches
+from trainer.families.base import Batch
 from trainer.text.corpus import Corpus
 from trainer.text.making import make
 from trainer.text.normal_form import normal_form
@@ -106,6 +109,17 @@ def test_special_tokens_are_put_around_texts(made, purpose, one, two):
         return " ".join(token if special else "…" for token, special in marks)
 
     assert shape("1") == one.replace("…", "… …") and shape("1", "2") == two.replace("…", "… …")
+
+
+def test_c09_batches_hide_no_special_token_of_a_tokenizer_made_here(made):
+    tokenizer = Tokenizer(made["albert"], size_of(made["albert"]))
+    found = list(batches(EVERYTHING * 20, tokenizer, "masked", length=32, size=lambda: 8, seed=1))
+    ids = torch.cat([batch.ids for batch in found])
+    targets = torch.cat([batch.targets for batch in found])
+    chosen = targets != Batch.IGNORE
+    assert abs(float(chosen.float().mean()) - 0.14) < 0.02  # 15 % of what is not special
+    assert not set(targets[chosen].tolist()) & tokenizer.special
+    assert int(ids.max()) < tokenizer.num_tokens
 
 
 def test_digits_stand_alone_punctuation_too_and_words_begin_with_a_mark(encoder):
