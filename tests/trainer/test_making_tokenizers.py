@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Encoder
+from tokenizers import models
 
 from tests.trainer.bengali import BENGALI, EVERYTHING
 from trainer.data.batches import batches
@@ -23,7 +24,7 @@ from trainer.text.normal_form import normal_form
 from trainer.text.preview import preview
 from trainer.text.roles import LAYOUTS
 from trainer.text.spans import spans
-from trainer.text.tokenizer import Tokenizer, TokenizerError
+from trainer.text.tokenizer import Tokenizer, TokenizerError, train_tokenizer
 from trainer.tokenizing import MASKS, Wanted
 
 SIZE = 450
@@ -229,3 +230,13 @@ def test_a_preview_tells_normal_form_pieces_places_and_shares(made):
     assert shown["num_tokens"] == len(inner)
     assert [token["text"] for token in inner if token["unknown"]] == ["☃"]
     assert shown["characters_per_token"] == pytest.approx(7 / len(inner))
+
+
+def test_a_preview_needs_none_of_our_special_tokens(tmp_path):
+    encoder = Encoder(models.WordLevel({"[UNK]": 0, "কলা": 1}, unk_token="[UNK]"))
+    encoder.save(str(tmp_path / "words.json"))
+    assert preview(tmp_path / "words.json", "কলা")["unknown_share"] == 0
+    assert preview(tmp_path / "words.json", "আম")["unknown_share"] == 1
+    train_tokenizer(EVERYTHING, tmp_path / "bytes.json", 300)
+    shown = preview(tmp_path / "bytes.json", "☃  x")
+    assert (shown["normal"], shown["unknown_share"]) == ("☃  x", 0)

@@ -103,7 +103,7 @@ def test_words_are_counted_in_bounded_memory_and_frequent_ones_exactly(monkeypat
     assert next(iter(chosen)) == "always"
 
 
-def test_words_with_a_letter_too_many_are_left_out():
+def test_words_end_where_a_letter_too_many_is():
     words = Words()
-    words.add(["abc"] * 5 + ["abz"])
-    assert words.chosen(3) == ({"abc": 5}, {"a": 6, "b": 6, "c": 5})
+    words.add(["abc"] * 5 + ["abzca", "z"])
+    assert words.chosen(3) == ({"abc": 5, "ab": 1, "ca": 1}, {"a": 7, "b": 6, "c": 6})

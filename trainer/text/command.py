@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from trainer.launcher.place import Unusable, in_words
+from trainer.launcher.place import Unusable
 from trainer.text.corpus import Corpus
 from trainer.text.preview import preview
 from trainer.text.tokenizer import TokenizerError
@@ -80,7 +80,8 @@ def _make(given: argparse.Namespace) -> None:
         corpus.share = given.megabytes * 1e6 / max(1, corpus.num_bytes)
         made = make(corpus, wanted, given.out, told)
     except OSError as error:
-        raise Unusable(in_words(error, Path(error.filename or given.out))) from error
+        place, why = error.filename or given.out, error.strerror or error
+        raise Unusable(f"{place} cannot be used: {why}.") from error
     _report(given.report, {"complete": True, "doing": "", "share": 1.0, "made": made.as_json()})
     print(*_told(made, given.size, given.out), sep="\n")
 

@@ -94,7 +94,7 @@ class Corpus:
         self, begun: bytes, lines: BinaryIO, is_json: bool, file: Path, number: int
     ) -> Iterator[str]:
         """A line that may not fit into memory: used as it comes, whatever the share; but JSON."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace" if is_json else "strict")
+        decoder = codecs.getincrementaldecoder("utf-8")()
         is_whole, left = not is_json, ""
         while begun:
             if is_whole:
@@ -109,6 +109,7 @@ class Corpus:
             if begun.endswith(b"\n"):
                 break
             begun = lines.readline(MAX_LINE_BYTES)
+            self._bytes_read += len(begun)
         if not is_whole:
             self._note_broken(file, number)
         else:

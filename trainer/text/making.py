@@ -51,8 +51,7 @@ def make(corpus: Corpus, wanted: Wanted, path: Path, told: Told = silent) -> Mad
     learned = learn(chosen, letters, num_pieces, told_of_rest)
     pieces = [(piece, round(score, 6)) for piece, score in learned]
     _fill(encoder, sorted(pieces, key=lambda piece: (-piece[1], piece[0])), layout)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    encoder.save(str(path))
+    _write(encoder, path)
     size = encoder.get_vocab_size()
     Tokenizer(path, size)  # it loads, and knows what to do with unknown characters
     encoded = [encoder.encode(sample, add_special_tokens=False).ids for sample in samples]
@@ -65,6 +64,14 @@ def make(corpus: Corpus, wanted: Wanted, path: Path, told: Told = silent) -> Mad
         characters_per_token=sum(map(len, samples)) / num_ids,
         unknown_share=sum(ids.count(unknown) for ids in encoded) / num_ids,
     )
+
+
+def _write(encoder: Encoder, path: Path) -> None:
+    """Complete, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(encoder.to_str(pretty=True), encoding="utf-8")
+    new.replace(path)
 
 
 def _bare(wanted: Wanted) -> Encoder:

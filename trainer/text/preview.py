@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trainer.text.roles import special_of
 from trainer.text.spans import spans
-from trainer.text.tokenizer import Tokenizer, TokenizerError
+from trainer.text.tokenizer import TokenizerError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as Encoder
 
 
 def preview(path: Path, text: str) -> dict[str, Any]:
@@ -22,9 +25,11 @@ def preview(path: Path, text: str) -> dict[str, Any]:
         encoder = Encoder.from_file(str(path))
     except Exception as error:  # the library raises plain Exception
         raise TokenizerError(f"{path.name} is not a tokenizer: {error}") from error
-    Tokenizer(path, encoder.get_vocab_size())
-    found = encoder.encode(text)
-    unknown = encoder.token_to_id(special_of(encoder).unknown)
+    try:
+        found = encoder.encode(text)
+    except Exception as error:
+        raise TokenizerError(f"{path.name} cannot cut this: {error}") from error
+    unknown = _unknown_id(encoder)
     tokens = [
         {
             "piece": piece,
@@ -48,3 +53,10 @@ def preview(path: Path, text: str) -> dict[str, Any]:
         "unknown_share": sum(bool(token["unknown"]) for token in inner) / count,
         "characters_per_token": len(text) / count,
     }
+
+
+def _unknown_id(encoder: Encoder) -> int | None:
+    """None where it knows every byte, as many do."""
+    model = json.loads(encoder.to_str())["model"]
+    token = model.get("unk_token")
+    return model.get("unk_id") if token is None else encoder.token_to_id(token)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from trainer.text.cutting import cut
@@ -52,23 +52,32 @@ class Words:
     def chosen(self, num_letters: int) -> tuple[dict[str, int], dict[str, int]]:
         """Words to learn from, and the letters: so many at most, the most frequent ones.
 
-        Of the words, those without another letter, the most frequent ones first; which of the
-        equally frequent is by chance, but always the same.
+        Words end where another letter is. The most frequent ones come first; which of the equally
+        frequent is by chance, but always the same.
         """
         letters = Counter(self.letters)
         for word, count in self.counts.items():
             for letter in word:
                 letters[letter] += count
         known = dict(sorted(letters.items(), key=lambda one: (-one[1], one[0]))[:num_letters])
-        order = sorted(
-            self.counts, key=lambda word: (-self.counts[word], zlib.crc32(word.encode()))
-        )
+        counts: Counter[str] = Counter()
+        for word, count in self.counts.items():
+            for part in _parts(word, known):
+                counts[part] += count
+        order = sorted(counts, key=lambda word: (-counts[word], zlib.crc32(word.encode())))
         words, left = {}, MOST_LEARNED
         for word in order:
-            if left >= len(word) and known.keys() >= set(word):
-                words[word] = self.counts[word]
+            if left >= len(word):
+                words[word] = counts[word]
                 left -= len(word)
         return words, known
+
+
+def _parts(word: str, known: Mapping[str, int]) -> list[str]:
+    """What is between letters that are not known."""
+    if all(letter in known for letter in word):
+        return [word]
+    return "".join(letter if letter in known else "\n" for letter in word).split()
 
 
 def words_of(text: str, encoder: Encoder) -> list[str]:
