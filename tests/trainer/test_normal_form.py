@@ -34,7 +34,8 @@ SUBSETS = st.sets(st.sampled_from(sorted(STEPS)))
 def promised(text: str) -> list[str]:
     """Letters, marks and joiners, in a spelling that all equivalent texts share: marks are in one
     order, also where something invisible stood between them."""
-    seen = "".join(c for c in text if c in JOINERS or unicodedata.category(c) not in ("Cf", "Cc"))
+    hidden = {c for c in text if unicodedata.category(c) in ("Cf", "Cc") and not c.isspace()}
+    seen = "".join(c for c in text if c in JOINERS or c not in hidden)
     plain = unicodedata.normalize("NFKD", seen)
     return [c for c in plain if unicodedata.category(c)[0] in "LM" or c in JOINERS]
 
