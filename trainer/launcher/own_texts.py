@@ -21,11 +21,11 @@ QUESTION = "Path of your texts (empty: not now): "
 
 def usable(text: str) -> Path:
     """The file or folder that a person named. Raises Unusable, with what is wrong with it."""
-    path = Path(_unquoted(text)).expanduser().absolute()
+    path = Path(os.path.expanduser(_unquoted(text))).absolute()  # noqa: PTH111 - never raises
     try:
         path.stat()
-    except OSError as error:
-        why = error.strerror or error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
         raise Unusable(f"{path} cannot be read ({why}). Name a file or folder of yours.") from error
     if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
         raise Unusable(f"{path} may not be read by you. Name another, or change its permissions.")
@@ -37,7 +37,7 @@ def usable(text: str) -> Path:
 def _unquoted(text: str) -> str:
     """A path as terminals write one that is dropped on them: quoted, or with backslashes."""
     text = text.strip()
-    if Path(text).expanduser().exists():
+    if os.path.exists(os.path.expanduser(text)):  # noqa: PTH110, PTH111 - neither ever raises
         return text
     try:
         words = shlex.split(text)

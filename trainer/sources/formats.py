@@ -14,7 +14,7 @@ import csv
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, AnyStr
 
 from trainer.sources.base import MAX_LINE_BYTES
 
@@ -30,6 +30,10 @@ Document = str | None  # "" when it is empty, None when it cannot be read
 
 class Unreadable(Exception):
     """A file that is not what its ending says; why, in words that do not name it."""
+
+
+class TooLong(Exception):
+    """A line of more than MAX_LINE_BYTES."""
 
 
 def document_of(record: Any) -> Document:
@@ -73,18 +77,46 @@ def _check_columns(columns: Collection[str]) -> None:
         raise Unreadable(f"it has the columns {', '.join(columns) or '(none)'}; needed: {NEEDED}")
 
 
+class _Lines(Iterator[AnyStr]):
+    """The lines of an open file. One that is too long raises TooLong, and is never held whole."""
+
+    def __init__(self, file: IO[AnyStr], ends: tuple[AnyStr, ...]) -> None:
+        self._file: IO[AnyStr] = file
+        self._ends: tuple[AnyStr, ...] = ends
+
+    def __next__(self) -> AnyStr:
+        line = self._file.readline(MAX_LINE_BYTES + 1)
+        if not line:
+            raise StopIteration
+        if len(line) <= MAX_LINE_BYTES:
+            return line
+        while line and not line.endswith(self._ends):
+            line = self._file.readline(MAX_LINE_BYTES)
+        raise TooLong
+
+
+def _check_encoding(file: IO[bytes]) -> None:
+    """Raises Unreadable for what Windows calls Unicode, whose first bytes tell."""
+    start = file.read(4)
+    file.seek(0)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
+        raise Unreadable("its text is UTF-16 or UTF-32, not UTF-8: save it as UTF-8")
+
+
 def _lines(path: Path) -> Iterator[Document]:
     """Plain text: one document a line."""
     with path.open("rb") as file:
-        for number, line in enumerate(file):
-            yield _decoded(line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line)
-
-
-def _decoded(line: bytes) -> Document:
-    try:
-        return line.decode().strip() if len(line) <= MAX_LINE_BYTES else None
-    except UnicodeDecodeError:
-        return None
+        _check_encoding(file)
+        lines = _Lines(file, (b"\n",))
+        start = b"\xef\xbb\xbf"
+        while True:
+            try:
+                yield next(lines).removeprefix(start).decode().strip()
+            except StopIteration:
+                return
+            except (TooLong, UnicodeDecodeError):
+                yield None
+            start = b""
 
 
 def _json_lines(path: Path) -> Iterator[Document]:
@@ -103,20 +135,23 @@ def _json_lines(path: Path) -> Iterator[Document]:
 def _table(path: Path) -> Iterator[Document]:
     """CSV with a header; the first line tells which of , ; and tab separates."""
     csv.field_size_limit(MAX_LINE_BYTES)
+    with path.open("rb") as raw:
+        _check_encoding(raw)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        head = file.readline()
+        head = file.readline(MAX_LINE_BYTES)
         file.seek(0)
-        rows = csv.DictReader(file, delimiter=max(",;\t", key=head.count))
+        lines = _Lines(file, ("\n", "\r"))
+        rows = csv.DictReader(lines, delimiter=max(",;\t", key=head.count))
         try:
             _check_columns(rows.fieldnames or ())
-        except csv.Error as error:
+        except (csv.Error, TooLong) as error:
             raise Unreadable("its first line is no header of a table") from error
         while True:
             try:
                 row = next(rows)
             except StopIteration:
                 return
-            except csv.Error:
+            except (csv.Error, TooLong):
                 yield None
             else:
                 yield document_of(row)
@@ -132,9 +167,19 @@ def _parquet(path: Path) -> Iterator[Document]:
             _check_columns(columns)
             known = [name for name in FIELDS if name in columns]
             for batch in file.iter_batches(ROWS_AT_ONCE, columns=known):
-                yield from map(document_of, batch.to_pylist())
+                yield from map(document_of, _records(batch))
     except ArrowException as error:
         raise Unreadable("it is no Parquet file, or it is damaged") from error
+
+
+def _records(batch: Any) -> list[Any]:
+    """Its rows; None for one that holds what Python has no value for."""
+    try:
+        return list(batch.to_pylist())
+    except (ValueError, OverflowError):  # bytes that are no UTF-8, a date in the far future
+        if batch.num_rows == 1:
+            return [None]
+        return [row for at in range(batch.num_rows) for row in _records(batch.slice(at, 1))]
 
 
 READERS: dict[str, Callable[[Path], Iterator[Document]]] = {
@@ -153,4 +198,6 @@ def read(path: Path) -> Iterator[Document]:
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise Unreadable(f"its ending is none of {' '.join(READERS)}")
+    if path.exists() and not path.is_file():  # a pipe would keep its reader waiting for good
+        raise Unreadable("it is no ordinary file")
     return reader(path)
