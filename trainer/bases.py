@@ -15,7 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from trainer.parts import BASE_FILE, Base, File, Matrix, Precision, Special
+from pydantic import ValidationError
+
+from trainer.parts import BASE_FILE, Base, File, Matrix, Precision, Special, first_problem
 
 MOST_HEADER_BYTES = 100_000_000
 TURNED = ("gpt2", "openai-gpt")  # whose layers (Conv1D) hold weights as inputs x outputs
@@ -83,17 +85,44 @@ def describe(
         )
     if folder / "config.json" not in paths:
         raise NotABase(f"{folder} has no config.json, so nobody knows what the weights are")
-    tensors = (tensor for path in weights for tensor in header_of(path)[0].items())
-    shapes = [(name, tensor["shape"]) for name, tensor in tensors]
-    return Base(
-        kind=kind,
-        place=place or (str(folder.resolve()) if kind == "local" else ""),
-        files=tuple(_file(path) for path in paths),
-        parameters=sum(math.prod(shape) for _, shape in shapes),
-        matrices=_matrices(shapes, turned=_kind(folder) in TURNED),
-        special=_special(folder),
-        precision=precision,
-    )
+    _check_all_there(folder)
+    shapes = [shape for path in weights for shape in _shapes(path)]
+    try:
+        return Base(
+            kind=kind,
+            place=place or (str(folder.resolve()) if kind == "local" else ""),
+            files=tuple(_file(path) for path in paths),
+            parameters=sum(math.prod(shape) for _, shape in shapes),
+            matrices=_matrices(shapes, turned=_kind(folder) in TURNED),
+            special=_special(folder),
+            precision=precision,
+        )
+    except ValidationError as error:
+        raise NotABase(first_problem(error)) from error
+
+
+def _check_all_there(folder: Path) -> None:
+    """Raises NotABase where an index names a file that is not in the folder."""
+    for index in folder.glob("*.safetensors.index.json"):
+        try:
+            named = set(_json(index)["weight_map"].values())
+        except (KeyError, AttributeError, TypeError) as error:
+            raise NotABase(f"{index} is damaged: it does not say which file has what") from error
+        if missing := sorted(name for name in named if not (folder / str(name)).is_file()):
+            raise NotABase(f"{missing[0]}, which {index.name} names, is not in {folder}")
+
+
+def _shapes(path: Path) -> list[tuple[str, list[int]]]:
+    """Of all tensors of a file. Raises NotABase, also where it was not downloaded to its end."""
+    header, start = header_of(path)
+    try:
+        end = start + max((int(t["data_offsets"][1]) for t in header.values()), default=0)
+        shapes = [(name, [int(size) for size in t["shape"]]) for name, t in header.items()]
+    except (ValueError, TypeError, LookupError) as error:
+        raise NotABase(f"{path} is no safetensors file: {error}") from error
+    if (size := path.stat().st_size) < end:
+        raise NotABase(f"{path} is cut off: {size:,} of {end:,} bytes are there. Fetch it again")
+    return shapes
 
 
 def header_of(path: Path) -> tuple[dict[str, Any], int]:
@@ -116,9 +145,20 @@ def header_of(path: Path) -> tuple[dict[str, Any], int]:
 def _kind(folder: Path) -> str:
     """What transformers calls models of this make. Raises NotABase."""
     try:
-        return str(json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"])
-    except (ValueError, KeyError, TypeError) as error:
+        return str(_json(folder / "config.json")["model_type"])
+    except KeyError as error:
         raise NotABase(f"{folder}/config.json does not say what model it is: {error!r}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Raises NotABase when it holds something else."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise NotABase(f"{path} is no JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise NotABase(f"{path} is damaged: it says nothing by name")
+    return content
 
 
 def _matrices(shapes: Iterable[tuple[str, list[int]]], *, turned: bool) -> tuple[Matrix, ...]:
@@ -140,14 +180,14 @@ def _special(folder: Path) -> Special:
     said: dict[str, Any] = {}
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         if (folder / name).is_file():
-            said |= json.loads((folder / name).read_text(encoding="utf-8"))
+            said |= _json(folder / name)
     if not said:
         return Special()
     names = {}
     for role, keys in ROLES.items():
         tokens = [said[key] for key in keys if said.get(key)]
         first = tokens[0] if tokens else ""
-        names[role] = first["content"] if isinstance(first, dict) else first
+        names[role] = first.get("content") if isinstance(first, dict) else first
     return Special(**names)
 
 

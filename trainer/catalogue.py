@@ -66,8 +66,12 @@ def check(recipe: Recipe) -> None:
     """Raises ValueError when a plug-in or a parameter does not exist or is out of range."""
     family = create("families", recipe.family)
     if family.is_pretrained != (recipe.base is not None):
-        needs = "begins with a base: name one" if family.is_pretrained else "knows no base"
-        raise ValueError(f"{recipe.family.name} {needs}, or choose another family")
+        needs = (
+            "begins with a base: name one, or choose another family"
+            if family.is_pretrained
+            else "begins with no base: leave it out, or choose a family that begins with one"
+        )
+        raise ValueError(f"{recipe.family.name} {needs}")
     trained_parameters(recipe)
     strategy = create("strategies", recipe.strategy)
     if recipe.adapter is not None:

@@ -74,10 +74,11 @@ def _parser() -> argparse.ArgumentParser:
     planner.add_options(plan)
     base = acts.add_parser("base", help="describe a trained model, for recipes that begin with it")
     base.add_argument("folder", type=Path, help="with config.json and safetensors")
-    base.add_argument(
+    place = base.add_mutually_exclusive_group()
+    place.add_argument(
         "--at", default="", help="where devices find it: https://…, or ORG/NAME@REVISION of the hub"
     )
-    base.add_argument("--site", action="store_true", help="its files are the site's")
+    place.add_argument("--site", action="store_true", help="its files are the site's")
     base.add_argument(
         "--precision", choices=get_args(Precision), default="fp32", help="where it is frozen"
     )

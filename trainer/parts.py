@@ -6,9 +6,17 @@ import hashlib
 import re
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from trainer.wire import Sha256
+
+
+def first_problem(error: ValidationError) -> str:
+    """What is wrong first with what a person wrote, and where, in one line."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    words = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {words}" if place else words
 
 
 class Part(BaseModel):

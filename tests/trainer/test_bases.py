@@ -125,7 +125,7 @@ def test_families_with_and_without_a_base_are_told_apart(base_of):
             make_recipe().model_copy(update={"family": Choice(name="pretrained_causal")})
         )
     recipe = adapt(base_of())
-    with pytest.raises(ValueError, match="albert knows no base"):
+    with pytest.raises(ValueError, match="albert begins with no base"):
         catalogue.check(recipe.model_copy(update={"family": make_recipe().family}))
 
 

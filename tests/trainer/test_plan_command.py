@@ -93,11 +93,17 @@ def test_8_bits_throughout_are_said_to_be_arithmetic_only(capsys):
         (["llama-7b", "--lora", "8:int3"], "'int3' is none of"),
         (["7e9", "--zero", "5:8"], "ZeRO stage 5 does not exist"),
         (["7e9", "--zero", "3"], "write --zero 3:8"),
-        (["0"], "must be at least 1"),
+        (["0"], "0 parameters make no sense"),
         (["7e9", "--volunteers", "t4:x"], "write t4:3 for three of them"),
         (["7e9", "--volunteers", "apple-m2"], "nobody knows how fast Apple M2"),
         (["7e9", "--volunteers", "t4", "--utilisation", "3"], "between 0 and 1"),
         (["nowhere.json"], "nowhere.json cannot be read"),
+        (["7b"], "so many parameters, as 7e9"),
+        (["inf"], "inf parameters make no sense"),
+        (["nan"], "nan parameters make no sense"),
+        (["1e300"], "1e300 parameters make no sense"),
+        (["llama-7b", "--sequences", "-3"], "-3 sequences at once make no sense"),
+        (["7e9", "--utilisation", "7", "--device", "t4"], "a utilisation of 7 makes no sense"),
     ],
 )
 def test_what_cannot_be_planned_is_said_in_words(words, says, capsys):
@@ -106,11 +112,12 @@ def test_what_cannot_be_planned_is_said_in_words(words, says, capsys):
 
 
 def test_a_file_that_is_no_recipe_is_named(tmp_path, capsys):
-    for content, says in (("{", "is no JSON"), ("{}", "is no recipe")):
+    for content in (b"{", b"{}", b"\xff\xfe", b"[" * 100_000):
         path = tmp_path / "other.json"
-        path.write_text(content)
+        path.write_bytes(content)
         assert main(["plan", str(path)]) == 1
-        assert f"{path} {says}" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert f"{path} is no recipe" in said and len(said.splitlines()) == 1
 
 
 def test_planning_loads_no_torch():

@@ -126,8 +126,9 @@ def test_an_added_base_is_offered_and_makes_a_recipe_with_an_adapter(
     [
         ({"adapter__lora__targets": "k_proj"}, "this base has no k_proj to adapt"),
         ({"adapter__lora__rank": "5"}, "rank 5 is more than"),
+        ({"adapter__lora__targets": "<q>"}, "adapter__lora__targets<ul"),
         ({"base": ""}, "the recipe names none"),
-        ({"family": "causal"}, "causal knows no base"),
+        ({"family": "causal"}, "causal begins with no base"),
         ({"adapter": ""}, "choose an adapter, or fp32"),
         ({"strategy": "diloco", "adapter__lora__mode": "exact"}, "mode exact makes the average"),
     ],
@@ -148,3 +149,18 @@ def test_a_base_that_lies_elsewhere_keeps_its_files_there(db, folder, client):
     (folder / "config.json").unlink()
     with pytest.raises(CommandError, match=r"no config\.json"):
         call_command("add_base", str(folder))
+
+
+def test_a_tokenizer_that_is_none_is_told_before_anything_is_offered(db, folder):
+    (folder / "tokenizer.json").write_text("{")
+    with pytest.raises(CommandError, match=r"tokenizer\.json is no tokenizer"):
+        call_command("add_base", str(folder))
+    assert not offered_bases()
+
+
+def test_a_base_that_is_offered_already_is_told_by_the_title_it_has(db, folder, capsys):
+    call_command("add_base", str(folder), title="x" * 500)
+    call_command("add_base", str(folder), title="Another")
+    ((title, _),) = offered_bases().values()
+    assert title == "x" * 120
+    assert f"{title} is offered" in capsys.readouterr().out.splitlines()[-1]

@@ -45,6 +45,13 @@ def test_the_defaults_of_the_form_make_a_recipe_with_the_defaults_of_the_recipe(
             "strategy__diloco__outer_momentum",
             "less than",
         ),
+        (
+            {"strategy": "diloco", "strategy__diloco__outer_momentum": "1"},
+            "strategy__diloco__outer_momentum",
+            "less than 1",
+        ),
+        ({"slug": "-"}, "slug", "letters a-z, digits and hyphens"),
+        ({"slug": "_x"}, "slug", "letters a-z, digits and hyphens"),
         ({"sequence_length": "4096"}, None, "do not fit a model"),
         ({"texts": []}, "texts", "Choose a text"),
         ({"held_out": "", "finish__held_out_loss": "3"}, "finish__held_out_loss", "held-out text"),

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from trainer.agent.files import Files
 from trainer.launcher import web
 from trainer.launcher.place import Unusable, data_folder, in_words
+from trainer.parts import first_problem
 from trainer.recipe import Base, Recipe
 
 
@@ -33,7 +34,7 @@ def export(given: argparse.Namespace) -> int:
     except OSError as error:
         raise Unusable(in_words(error, given.folder)) from error
     except ValidationError as error:
-        raise Unusable(f"{given.recipe} is no recipe: {error}") from error
+        raise Unusable(f"{given.recipe} is no recipe: {first_problem(error)}") from error
     except ValueError as error:
         raise Unusable(f"This cannot be exported: {error}.") from error
     print(f"{given.folder} holds the model: from_pretrained loads it.")

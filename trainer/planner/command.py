@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from trainer.launcher.place import Unusable
+from trainer.parts import first_problem
 from trainer.planner import compute, devices
 from trainer.planner.books import Book, Setting, of_model, of_recipe
 from trainer.planner.fit import judge
@@ -20,6 +20,8 @@ from trainer.planner.words import count, duration, size
 from trainer.recipe import Recipe
 
 LINK_MBIT_S = 10.0
+MOST_PARAMETERS, MOST_SEQUENCES = 1e18, 10**6
+KNOWN = f"Name a recipe's file, so many parameters, as 7e9, or one of {', '.join(SHAPES)}."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,18 +55,31 @@ def plan(given: argparse.Namespace) -> int:
         print(*_catalogue(), sep="\n")
         return 0
     try:
+        _check_numbers(given)
         asked = [devices.find(key) for key in given.device]
         book = _book(given, on_gpu=any(device.is_gpu for device in asked[:1]))
         answers = [(one.name, judge(_book(given, on_gpu=one.is_gpu).parts, one)) for one in asked]
         lines = [book.title, *_table(book.parts), _traffic(book), *_work(book, given)]
     except ValidationError as error:
-        raise Unusable(f"{given.what} is no recipe: {error}") from error
+        raise Unusable(f"{given.what} is no recipe: {first_problem(error)}") from error
     except ValueError as error:
         raise Unusable(f"This cannot be planned: {error}.") from error
     print(
         *lines, *book.remarks, *(f"{name}: {answer.words}." for name, answer in answers), sep="\n"
     )
     return int(not all(answer.fits for _, answer in answers))
+
+
+def _check_numbers(given: argparse.Namespace) -> None:
+    """Raises ValueError for one that makes no sense."""
+    if not 0 < given.utilisation <= 1:
+        raise ValueError(
+            f"a utilisation of {given.utilisation:g} makes no sense: it is between 0 and 1"
+        )
+    if not 0 <= given.sequences <= MOST_SEQUENCES:
+        raise ValueError(
+            f"{given.sequences} sequences at once make no sense: at most {MOST_SEQUENCES:,} do"
+        )
 
 
 def _book(given: argparse.Namespace, *, on_gpu: bool) -> Book:
@@ -74,6 +89,8 @@ def _book(given: argparse.Namespace, *, on_gpu: bool) -> Book:
         parameters = float(given.what)
     except ValueError:
         return of_recipe(_recipe(Path(given.what)), given.sequences, on_gpu=on_gpu)
+    if not 1 <= parameters <= MOST_PARAMETERS:
+        raise ValueError(f"{given.what} parameters make no sense: from 1 to {MOST_PARAMETERS:g} do")
     return of_model("A model", parameters, _setting(given))
 
 
@@ -98,11 +115,9 @@ def _setting(given: argparse.Namespace) -> Setting:
 
 def _recipe(path: Path) -> Recipe:
     try:
-        return Recipe.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        return Recipe.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise Unusable(f"{path} cannot be read: {error.strerror}.") from error
-    except json.JSONDecodeError as error:
-        raise Unusable(f"{path} is no JSON: {error}.") from error
+        raise Unusable(f"{path} cannot be read: {error.strerror}. {KNOWN}") from error
 
 
 def _table(parts: Sequence[Part]) -> Iterable[str]:

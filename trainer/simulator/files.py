@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from trainer import catalogue
 from trainer.launcher.place import Unusable
+from trainer.parts import first_problem
 from trainer.recipe import Choice, File, Optimizer, Recipe, Round, Text, Tokenizer
 from trainer.text.tokenizer import train_tokenizer
 
@@ -43,9 +44,7 @@ def read_recipe(path: Path) -> Recipe:
     except OSError as error:
         raise Unusable(f"{path} cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise Unusable(f"{path} is not a recipe: {place}: {first['msg']}") from error
+        raise Unusable(f"{path} is not a recipe: {first_problem(error)}") from error
     except ValueError as error:
         raise Unusable(f"{path} cannot be rehearsed here: {error}") from error
     return recipe

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from trainer import catalogue
 from trainer.experiment import Experiment
 from trainer.launcher.place import Unusable
+from trainer.parts import first_problem
 from trainer.simulator import liars
 from trainer.simulator.clocks import Error
 from trainer.simulator.files import find, make_toy, read_recipe
@@ -64,7 +65,7 @@ def read_experiment(given: argparse.Namespace) -> Experiment | None:
     """None where no experiment was named; what else it is shows later. Raises Unusable."""
     try:
         content = json.loads(given.recipe.read_bytes()) if given.recipe else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(content, dict) or "strategies" not in content:
         return None
@@ -79,9 +80,7 @@ def read_experiment(given: argparse.Namespace) -> Experiment | None:
         for choice in experiment.strategies:
             catalogue.create("strategies", choice)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
-        raise Unusable(f"{given.recipe} is no experiment: {place}: {first['msg']}") from error
+        raise Unusable(f"{given.recipe} is no experiment: {first_problem(error)}") from error
     except ValueError as error:
         raise Unusable(f"{given.recipe} cannot be done here: {error}") from error
     return experiment

@@ -13,6 +13,7 @@ from webapp.artifacts import storage
 from webapp.artifacts.models import Artifact, Checkpoint, Kind
 from webapp.collaborations.models import Collaboration
 from webapp.core.errors import UserError
+from webapp.core.text import one_line
 
 KEPT_CHECKPOINTS = 5
 FILENAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
@@ -43,7 +44,7 @@ def register_file(
             "size_bytes": path.stat().st_size,
             "filename": filename,
             "path": storage.keep(path, sha256),
-            "title": title,
+            "title": one_line(title, 120),
             "credit": credit,
             "vocab_size": vocab_size,
         },

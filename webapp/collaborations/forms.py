@@ -122,7 +122,8 @@ class CollaborationForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         slug = cleaned.get("slug") or slugify(cleaned.get("title", ""))[:64].strip("-")
-        if not slug or slug[0] == "_":
+        slug = slug.replace("_", "-").lower()
+        if not slug or slug[0] == "-":
             self.add_error("slug", "Give a short name of letters a-z, digits and hyphens.")
         own = self.draft.pk if self.draft else 0
         if Collaboration.objects.filter(slug=slug).exclude(pk=own).exists():
@@ -133,7 +134,7 @@ class CollaborationForm(forms.Form):
             self.add_error("held_out", "This text is trained on: choose another one.")
         self._check_rules(cleaned)
         if not self.errors:
-            self._make_recipe(cleaned, slug.replace("_", "-").lower())
+            self._make_recipe(cleaned, slug)
         return cleaned
 
     def _check_rules(self, cleaned: dict[str, Any]) -> None:
@@ -172,9 +173,10 @@ class CollaborationForm(forms.Form):
             self._check_size(recipe)
         except ValidationError as error:
             for problem in error.errors():
-                name = "__".join(str(part) for part in problem["loc"])
+                place = "__".join(str(part) for part in problem["loc"])
+                names = [place, *(f"{of}__{cleaned[of]}__{place}" for of in FOLDERS)]
                 text = problem["msg"].removeprefix("Value error, ")
-                self.add_error(name if name in self.fields else None, text)
+                self.add_error(next((one for one in names if one in self.fields), None), text)
         except ValueError as error:
             self.add_error(None, str(error))
         else:
@@ -184,7 +186,7 @@ class CollaborationForm(forms.Form):
         tokenizer = self.artifacts[cleaned["tokenizer"]]
         held_out = cleaned["held_out"]
         steps = catalogue.plugins("strategies")[cleaned["strategy"]].local
-        recipe = Recipe.model_validate(
+        return Recipe.model_validate(
             {
                 "collaboration": slug,
                 "tokenizer": Tokenizer(file=file_of(tokenizer), vocab_size=tokenizer.vocab_size),
@@ -198,13 +200,6 @@ class CollaborationForm(forms.Form):
                 "seed": cleaned["seed"],
             }
         )
-        try:
-            catalogue.check(recipe)
-        except ValidationError as error:
-            raise ValueError(
-                "; ".join(p["msg"].removeprefix("Value error, ") for p in error.errors())
-            ) from error
-        return recipe
 
     def _choice(self, cleaned: dict[str, Any], of: str) -> Choice | None:
         name = cleaned[of]

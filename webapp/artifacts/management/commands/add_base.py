@@ -29,18 +29,28 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **given: Any) -> None:
         folder: Path = given["folder"]
         title = given["title"] or folder.resolve().name
+        tokenizer = folder / "tokenizer.json"
+        size = _vocabulary(tokenizer) if tokenizer.is_file() else 0
         try:
-            add_base(folder, title=title, at=given["at"], precision=given["precision"])
+            base = add_base(folder, title=title, at=given["at"], precision=given["precision"])
         except OSError as error:
             raise CommandError(f"{folder} cannot be read: {error.strerror or error}") from error
         except ValueError as error:
             raise CommandError(f"{folder} is no base: {error}") from error
-        tokenizer = folder / "tokenizer.json"
-        if not tokenizer.is_file():
-            self.stdout.write(f"{title} is offered; there is no tokenizer.json beside it.")
+        if not size:
+            self.stdout.write(f"{base} is offered; there is no tokenizer.json beside it.")
             return
-        from tokenizers import Tokenizer
+        known = register_file(
+            tokenizer, Kind.TOKENIZER, title=f"{title} (tokenizer)", vocab_size=size
+        )
+        self.stdout.write(f"{base} is offered, and its tokenizer of {size:,} tokens, {known}.")
 
-        size = Tokenizer.from_file(str(tokenizer)).get_vocab_size()
-        register_file(tokenizer, Kind.TOKENIZER, title=f"{title} (tokenizer)", vocab_size=size)
-        self.stdout.write(f"{title} is offered, and its tokenizer of {size:,} tokens.")
+
+def _vocabulary(path: Path) -> int:
+    """How many tokens a tokenizer has. Raises CommandError when it is none."""
+    from tokenizers import Tokenizer
+
+    try:
+        return int(Tokenizer.from_file(str(path)).get_vocab_size())
+    except Exception as error:  # the library raises this class itself
+        raise CommandError(f"{path} is no tokenizer: {error}") from error
