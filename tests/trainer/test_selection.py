@@ -14,8 +14,9 @@ from tests.trainer.models import make_recipe
 from tests.trainer.test_judgement import KNOWN, LIMITS, coordinator, note
 from trainer import catalogue
 from trainer.recipe import MOST_CHOSEN, Choice, Participation
-from trainer.swarm.conclusion import void
+from trainer.swarm.conclusion import Course, conclude, void
 from trainer.swarm.judgement import Limits, judge, limits_of
+from trainer.swarm.report import Failure, ReducerReport
 from trainer.swarm.selection import Brought, draw, in_force, next_chosen
 from trainer.swarm.verdict import MOST_BROUGHT, MOST_RECEIVED, MOST_WITNESSED, Note
 from trainer.wire import Outcome
@@ -160,6 +161,19 @@ def test_a_round_with_fewer_results_than_it_needs_is_void_and_says_how_many_it_h
     assert void(judge({**gathered, "C": note()}, 5, limits, KNOWN), speeds, limits) is None
     refused = judge({**gathered, "X": note(weight=1e6)}, 5, limits, KNOWN)
     assert void(refused, speeds, limits)["refused"].keys() == {"X"}  # which has to be told
+
+
+@pytest.mark.parametrize(("least", "applies"), [(1, True), (2, True), (3, False)])
+def test_a_round_that_lost_a_device_it_needs_while_averaging_is_not_applied(least, applies):
+    limits = Limits(3000, 32, least_members=least)
+    names = ["A", "B", "C", "M"]
+    found = judge({**{n: note() for n in "ABC"}, "M": coordinator()}, 5, limits, KNOWN)
+    assert void(found, [None] * 4, limits) is None
+    course = Course([ReducerReport(failed={1: Failure(parts=0)})])
+    fields = conclude("A", names, found, [0.5, 0, 0, 0.5], course, limits)
+    assert fields["lost"] == ("B",)
+    assert fields["outcome"] is (Outcome.CLEAN if applies else Outcome.FAILED)
+    assert ("needs the results of 3 devices and had 2" in fields["reason"]) is not applies
 
 
 def test_the_fullest_note_goes_through_the_pipe_of_the_averaging_process():

@@ -184,7 +184,7 @@ class Meeting:
                 bytes_in=moved,
                 bytes_out=moved,
             )
-            fields = conclude(name, names, judgement, shares, course)
+            fields = conclude(name, names, judgement, shares, course, self.rules.limits)
             duration_s = self.net.events.now - self.opened_s
             self._settle(seat, Verdict(self.round, duration_s=duration_s, **fields), mean)
         self._close()

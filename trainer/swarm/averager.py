@@ -239,4 +239,4 @@ class RoundAverager(GuardedCalls, StateDownload, LinkProbe, Farewell, Decentrali
             bytes_in=runner.traffic.bytes_in,
             bytes_out=runner.traffic.bytes_out,
         )
-        return conclude(str(self.peer_id), names, judgement, runner.shares, course)
+        return conclude(str(self.peer_id), names, judgement, runner.shares, course, self.limits)

@@ -62,15 +62,25 @@ def void(
     """Fields of the `Verdict` of a round in which nothing is averaged; None when it can be."""
     if not any(speed != 0 for speed in speeds):
         return {"outcome": Outcome.FAILED, "notes": {}, "reason": NOBODY_AVERAGES}
-    offers = sum(weight > 0 for weight in judgement.weights().values())
-    if not 0 < offers < limits.least_members:
+    if not (reason := _too_few(judgement, (), limits)):
         return None
     return {
         "outcome": Outcome.FAILED,
         "notes": judgement.notes,
         "refused": judgement.refused,
-        "reason": f"a round needs the results of {limits.least_members} devices and had {offers}",
+        "reason": reason,
     }
+
+
+def _too_few(judgement: Judgement, left_out: Collection[str], limits: Limits) -> str:
+    """Why the offers that are in the average are fewer than the recipe asks for; "": they are not,
+    or nobody offered anything.
+    """
+    offered = {name for name, weight in judgement.weights().items() if weight > 0}
+    taken, least = len(offered.difference(left_out)), limits.least_members
+    if not offered or taken >= least or least == 1:
+        return ""
+    return f"a round needs the results of {least} devices and had {taken}"
 
 
 def entries(judgement: Judgement, names: Sequence[str]) -> list[Entry | None]:
@@ -94,8 +104,11 @@ def conclude(
     judgement: Judgement,
     shares: Sequence[float],
     course: Course,
+    limits: Limits,
 ) -> dict[str, Any]:
-    """Fields of its `Verdict`. A refusal too late for some part makes the average unusable."""
+    """Fields of its `Verdict`. A refusal too late for some part makes the average unusable, and so
+    does the loss of a member without whom there are too few: all who finish hear of both alike.
+    """
     silent, refused, moved = sum_up(course.reports, names, judgement.weights())
     outcome, reason = Outcome.CLEAN, ""
     if course.refused:
@@ -106,6 +119,8 @@ def conclude(
     elif course.failed_reducers:
         outcome = Outcome.PARTIAL
         reason = f"a member was lost while averaging ({course.problem})"
+    elif few := _too_few(judgement, silent | refused.keys(), limits):
+        outcome, reason = Outcome.FAILED, few
     return {
         "outcome": outcome,
         "reason": reason,
