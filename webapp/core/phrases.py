@@ -62,8 +62,8 @@ PHRASES = {
         "The last {n} rounds: {clean} complete, {alone} by one peer, {partial} partial, "
         "{failed} failed."
     ),
-    "last_round": _("Round {round}: {outcome}. {peers}, {samples} samples in {span}."),
-    "last_round_alone": _("Round {round}: one peer. {samples} samples in {span}."),
+    "last_round": _("Round {round}: {outcome}. {peers}, {samples} samples, averaged in {span}."),
+    "last_round_alone": _("Round {round}: one peer. {samples} samples, averaged in {span}."),
     "no_round": _("No round has finished yet."),
     "checkpoint_last": _("The last one is of round {round}, written {ago}."),
     "checkpoint_late": _(
@@ -89,7 +89,7 @@ PHRASES = {
     "state_finished": _("Finished"),
     "state_failed": _("Failed"),
     "why_draft": _("only organisers see it"),
-    "why_open": _("the first round begins when the first volunteer joins"),
+    "why_open": _("the first round begins when enough volunteers are here"),
     "why_running": _("everybody's samples go into one model"),
     "why_alone": _("one peer is here; it trains on and others may join at any time"),
     "why_nobody": _("nobody is lending a computer right now; the model waits unchanged"),

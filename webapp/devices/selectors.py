@@ -13,13 +13,14 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
-from trainer.wire import Role
+from trainer.wire import LeaveCause, Role
 from webapp.accounts.models import User
 from webapp.core.tokens import hashed
 from webapp.devices.models import DeletedDevice, Device, EnrolmentCode, Session
 
 PASSPORT_GRACE = timedelta(minutes=1)  # clocks of peers may be late
 PAGE_SIZE = 25
+SOUND = timedelta(minutes=2)  # a coordinator that is up for so long has got over what ailed it
 NO_SUCH_DEVICE = (
     "The site knows no such device any more: it, or the account it belonged to, was deleted."
 )
@@ -105,6 +106,16 @@ def devices_in(collaboration: Any) -> QuerySet[Device]:
         .select_related("owner")
         .order_by("-last_seen_at", "pk")
     )
+
+
+def coordinator_failure(collaboration: Any, *, now: datetime) -> str:
+    """What its coordinator last failed of, while it fails again and again; "" when all is well."""
+    sessions = Session.objects.filter(collaboration=collaboration, role=Role.COORDINATOR)
+    over = sessions.filter(ended_at__isnull=False).order_by("-ended_at").first()
+    if over is None or over.end_cause != LeaveCause.FAILED:
+        return ""
+    is_sound = sessions.filter(ended_at__isnull=True, started_at__lt=now - SOUND).exists()
+    return "" if is_sound else over.end_reason
 
 
 def my_sessions(user: User, page: int | str = 1) -> Page[Session]:

@@ -20,7 +20,7 @@ from webapp.collaborations.states import MOVES
 from webapp.collaborations.text_addresses import addresses
 from webapp.credit.data_shares import data_shares
 from webapp.credit.own_losses import spread_of
-from webapp.devices.selectors import devices_in
+from webapp.devices.selectors import coordinator_failure, devices_in
 from webapp.live.selectors import snapshot
 from webapp.pages.acts import organisers_only
 from webapp.pages.collaboration import find
@@ -46,6 +46,7 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
     now = snapshot(found)
     recipe = found.recipe
     size = size_of(recipe)
+    is_alive = State.FINISHED in after
     return render(
         request,
         "console_collaboration.html",
@@ -55,6 +56,7 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
             "ten_devices_bytes": 10 * size.coordinator_bytes,
             "addresses": addresses(recipe),
             "hold_ups": hold_ups(now),
+            "failure": coordinator_failure(found, now=timezone.now()) if is_alive else "",
             "recipe_json": recipe.model_dump_json(indent=2),
             "snapshot": now,
             "sentence": sentence(now),
@@ -67,7 +69,7 @@ def collaboration(request: HttpRequest, slug: str) -> HttpResponse:
             "may_open": found.state == State.DRAFT,
             "may_pause": State.PAUSED in after,
             "may_resume": found.state == State.PAUSED,
-            "may_finish": State.FINISHED in after,
+            "may_finish": is_alive,
         },
     )
 
