@@ -8,6 +8,7 @@ import struct
 
 import pytest
 
+from tests.trainer.tiny_bases import adapt, make_learner
 from trainer.bases import NotABase, describe
 from trainer.commands import main
 
@@ -61,6 +62,16 @@ def test_a_tokenizers_words_that_cannot_be_read_are_refused(folder, content, wor
     (folder / "tokenizer_config.json").write_text(content)
     with pytest.raises(NotABase, match=words):
         describe(folder)
+
+
+def test_a_base_is_loaded_without_words_and_bars_across_the_volunteers_screen(
+    folder, capfd, recwarn
+):
+    config = json.loads((folder / "config.json").read_text())
+    write(folder, "config.json", config | {"bos_token_id": 50256, "eos_token_id": 50256})
+    make_learner(adapt(folder, "gpt2"), folder)
+    assert capfd.readouterr() == ("", "")
+    assert not [one for one in recwarn if "fan_in_fan_out" in str(one.message)]
 
 
 def test_the_command_says_in_one_line_what_is_wrong(folder, capsys):

@@ -12,6 +12,7 @@ missing, and cuts the mean product to rank r again by its singular values.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -122,7 +123,9 @@ class Lora(base.Adapter):
                 if bases.matrix_name(path) in names and hasattr(module, "weight")
             ],
         )
-        inject_adapter_in_model(config, model)
+        with warnings.catch_warnings():  # it says that it turns GPT-2's matrices, as it should
+            warnings.filterwarnings("ignore", "fan_in_fan_out", UserWarning)
+            inject_adapter_in_model(config, model)
         trained = 0
         for path, param in model.named_parameters():
             if not param.requires_grad:

@@ -52,6 +52,8 @@ class Pretrained(base.Family):
         """
         import transformers
 
+        transformers.logging.set_verbosity_error()  # its words and bars would cut up the screen
+        transformers.logging.disable_progress_bar()
         options = {"local_files_only": True, "trust_remote_code": False}
         held = _held(self._base().precision)
         try:
