@@ -39,6 +39,8 @@ def test_two_peers_and_a_late_one_train_adapters_of_one_base(tmp_path: Path):
         wait_for("rounds of three", lambda: shared(coordinator.rounds(), 3) >= 2, 120)
         seen = coordinator.rounds()
         assert {verdict["outcome"] for verdict in seen} == {"clean"}
+        for receipt in peers[0].said("receipt"):  # what is averaged for the page alone is no change
+            assert receipt["norm"] == pytest.approx(receipt["drift"], rel=1e-4)
         assert seen[-1]["loss"] < seen[0]["loss"] < 2 * math.log(320)
         for peer in peers:
             assert "drifted" not in peer.log()

@@ -129,3 +129,5 @@ def test_what_cannot_be_exported_is_told_in_words(base_of, tmp_path, monkeypatch
     words = [str(path), str(tmp_path / "out"), "--recipe", str(tmp_path / "recipe.json")]
     assert main(["export", *words, "--base", str(base_of())]) == 1
     assert "cannot be read" in capsys.readouterr().err
+    assert main(["export", *words[:-1], str(tmp_path / "none.json")]) == 1
+    assert "none.json cannot be read: No such file" in capsys.readouterr().err

@@ -89,6 +89,7 @@ def test_only_what_fits_and_needs_nobodys_own_texts():
     assert none.collaboration is None
     assert "Large does not fit, because it needs" in none.reason
     assert "Notes trains on texts of volunteers' own" in none.reason
+    assert none.reason.endswith("only their owners can choose.")  # a sentence follows
     busy("small", 5)
     found = placed(device())
     assert found.collaboration.slug == "small"

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from trainer.agent.files import Files
 from trainer.launcher import web
-from trainer.launcher.place import Unusable, data_folder, in_words
+from trainer.launcher.place import Unusable, data_folder
 from trainer.parts import first_problem
 from trainer.recipe import Base, Recipe
 
@@ -25,22 +25,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def export(given: argparse.Namespace) -> int:
     """Raises Unusable in words."""
+    recipe = _recipe(given.recipe)
     try:
-        recipe = Recipe.model_validate_json(given.recipe.read_bytes())
         base = _base(recipe.base, given.base, given.site.rstrip("/"))
         from trainer.engine import export as engine
 
         engine.export(given.checkpoint, recipe, base, 0, given.folder)
     except OSError as error:
-        raise Unusable(in_words(error, given.folder)) from error
-    except ValidationError as error:
-        raise Unusable(f"{given.recipe} is no recipe: {first_problem(error)}") from error
+        place = error.filename or given.folder
+        raise Unusable(f"{place} cannot be used: {error.strerror or error}.") from error
     except ValueError as error:
         raise Unusable(f"This cannot be exported: {error}.") from error
     print(f"{given.folder} holds the model: from_pretrained loads it.")
     if recipe.adapter:
         print(f"{given.folder / engine.ADAPTER} holds the adapter alone, for PEFT.")
     return 0
+
+
+def _recipe(path: Path) -> Recipe:
+    """Raises Unusable."""
+    try:
+        return Recipe.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read: {error.strerror or error}.") from error
+    except ValidationError as error:
+        raise Unusable(f"{path} is no recipe: {first_problem(error)}") from error
 
 
 def _base(base: Base | None, folder: Path | None, site: str) -> Path | None:

@@ -54,7 +54,8 @@ class Ending:
             return
         group = expected_group(view, loop.learner.round)
         note = self._note(offer, group)
-        loop.tally.offered(note, loop.learner.drift())
+        own = norm_of(loop.learner.adapted.of_strategy(offer.tensors))  # a mean's is told likewise
+        loop.tally.offered(note, own, loop.learner.drift())
         if group:
             loop.enter(Stage.READY)
             self._average(offer, note, group)

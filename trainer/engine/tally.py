@@ -44,8 +44,8 @@ class Tally:
     def arrive(self, seconds: float) -> None:
         self.arrived_s = self.arrived_s or max(seconds, 0.0)
 
-    def offered(self, note: Note, drift: float) -> None:
-        self.steps, self.norm, self.drift = note.steps, note.norm, drift
+    def offered(self, note: Note, norm: float, drift: float) -> None:
+        self.steps, self.norm, self.drift = note.steps, norm, drift
 
     def receipt(self, summary: VerdictSummary, refusal: str = "") -> Receipt:
         return Receipt(

@@ -83,4 +83,6 @@ def _why(devices: int, choices: int) -> str:
 def _why_nowhere(obstacles: Iterable[tuple[Collaboration, str]]) -> str:
     words: Iterator[str] = (f"{each.title} {obstacle}" for each, obstacle in obstacles)
     listed = "; ".join(words)
-    return f"No open collaboration is for this device: {listed}"[:300] if listed else NOTHING_OPEN
+    if not listed:
+        return NOTHING_OPEN
+    return f"No open collaboration is for this device: {listed}"[:299].rstrip(" .") + "."
