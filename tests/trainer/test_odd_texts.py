@@ -53,6 +53,22 @@ def test_pipes_and_devices_among_the_files_are_left_out(tmp_path):
     assert set(source.left_out.values()) == {"it is no ordinary file"}
 
 
+def test_a_folder_that_may_not_be_read_is_told_and_not_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "notes.txt").write_text("a note\n")
+    look = os.scandir
+
+    def scandir(path):
+        if os.fspath(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    source = PrivateSource(tmp_path)
+    assert list(source.all()) == ["a note"]
+    assert source.left_out == {tmp_path / "closed": "this folder may not be read by you"}
+
+
 @pytest.mark.parametrize("name", ["x.txt", "x.csv"])
 def test_a_line_without_an_end_is_not_held_whole(tmp_path, name):
     with (tmp_path / name).open("wb") as file:

@@ -195,6 +195,8 @@ READERS: dict[str, Callable[[Path], Iterator[Document]]] = {
 
 def read(path: Path) -> Iterator[Document]:
     """The documents of one file, in order. Raises Unreadable, or OSError."""
+    if path.is_dir():
+        raise Unreadable("this folder may not be read by you")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise Unreadable(f"its ending is none of {' '.join(READERS)}")

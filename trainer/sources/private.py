@@ -27,14 +27,17 @@ log = logging.getLogger(__name__)
 
 
 def files_of(path: Path) -> list[Path]:
-    """The file itself, or the files of a folder and of those in it, without hidden ones."""
+    """The file itself, or the files of a folder and of those in it, without hidden ones; and each
+    folder that cannot be read, so that it is told, too.
+    """
     if not path.is_dir():
         return [path]
-    found = []
-    for folder, inner, names in os.walk(path):
+    found: list[Path] = []
+    closed: list[Path] = []
+    for folder, inner, names in os.walk(path, onerror=lambda e: closed.append(Path(e.filename))):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         found += [Path(folder, name) for name in sorted(names) if not name.startswith(".")]
-    return found
+    return [*found, *closed]
 
 
 def _hash(document: str) -> bytes:
