@@ -21,6 +21,7 @@ from trainer.parts import BASE_FILE, Base, File, Matrix, Precision, Special, fir
 
 MOST_HEADER_BYTES = 100_000_000
 TURNED = ("gpt2", "openai-gpt")  # whose layers (Conv1D) hold weights as inputs x outputs
+WHOLE = "model.safetensors"  # what is loaded where it is there, whatever an index says
 NOT_LINEAR = ("embed", "bias")  # weights with two dimensions that are looked up
 # Roles, and what transformers' own files call them, the usual name first.
 ROLES = {
@@ -102,7 +103,9 @@ def describe(
 
 
 def _check_all_there(folder: Path) -> None:
-    """Raises NotABase where an index names a file that is not in the folder."""
+    """Raises NotABase where an index names a file that is not in the folder, and is needed."""
+    if (folder / WHOLE).is_file():
+        return
     for index in folder.glob("*.safetensors.index.json"):
         try:
             named = set(_json(index)["weight_map"].values())
