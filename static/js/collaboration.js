@@ -11,7 +11,7 @@ import { eventRows, memberRows, roundWords, stripMarks } from "rows";
 const SPEAK_EVERY_MS = 10000;
 const TONES = {
   draft: ["idle", "idle"], open: ["idle", "idle"], running: ["ok", "ok"], alone: ["ok", "ok"],
-  nobody: ["warn", "idle"], paused: ["idle", "pause"], finished: ["ok", "done"], failed: ["bad", "bad"],
+  nobody: ["warn", "idle"], short: ["warn", "idle"], paused: ["idle", "pause"], finished: ["ok", "done"], failed: ["bad", "bad"],
 };
 const STRIP_LENGTH = 40;
 
@@ -114,11 +114,12 @@ class Page {
   }
 
   drawState() {
-    const { state, online, peers, state_reason: reason } = this.state;
-    const key = state !== "running" ? state : online === 0 ? "nobody" : peers === 1 && online === 1 ? "alone" : "running";
+    const { state, online, peers, least, state_reason: reason } = this.state;
+    const here = online === 0 ? "nobody" : online < least ? "short" : peers === 1 && online === 1 ? "alone" : "running";
+    const key = state === "running" ? here : state;
     const place = this.find("state");
     const words = say(`state_${key}`);
-    const why = reason || say(`why_${key}`);
+    const why = reason || say(`why_${key}`, { least });
     if (`${words}${why}` === this.spoken) return;
     // Read aloud at most once in ten seconds, so a swarm that flickers does not chatter.
     place.setAttribute("aria-live", performance.now() - (this.spokenAt ?? -SPEAK_EVERY_MS) < SPEAK_EVERY_MS ? "off" : "polite");

@@ -43,6 +43,7 @@ def read_facts(collaboration: Collaboration) -> Facts:
             "state": collaboration.state,
             "state_reason": collaboration.state_reason,
             "target": recipe.round.target_samples,
+            "least": recipe.participation.least_members,
             "last_round": public_round(last) if last else None,
             "checkpoint": public_checkpoint(checkpoint, has_adapter) if checkpoint else None,
             "checkpoint_overdue": _is_overdue(collaboration, recipe, last, kept),

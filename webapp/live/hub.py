@@ -9,6 +9,7 @@ The first message is a snapshot, the same document as `GET /api/v1/collaboration
      "round": 57,                 # the one being trained now
      "loss": 3.41,                # of that round so far, mean per target token; null: none yet
      "samples": 400, "target": 512, "samples_per_s": 88.2,
+     "least": 1,                  # devices whose results a round needs
      "peers": 3,                  # training peers in step (within one round), senders included
      "senders": 1, "behind": 1, "online": 4, "coordinators": 1, "expired": 0,
      "members": [{"id": "9f2c01ab", "name": "ada", "role": "peer", "activity": "training",

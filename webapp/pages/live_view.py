@@ -19,6 +19,7 @@ TONES = {
     "running": ("ok", "ok"),
     "alone": ("ok", "ok"),
     "nobody": ("warn", "idle"),
+    "short": ("warn", "idle"),
     "paused": ("idle", "pause"),
     "finished": ("ok", "done"),
     "failed": ("bad", "bad"),
@@ -30,10 +31,12 @@ def sentence(snapshot: dict[str, Any]) -> dict[str, str]:
     key = snapshot["state"]
     if key == "running" and not snapshot["online"]:
         key = "nobody"
+    elif key == "running" and snapshot["online"] < snapshot["least"]:
+        key = "short"
     elif key == "running" and snapshot["peers"] == snapshot["online"] == 1:
         key = "alone"
     tone, glyph = TONES[key]
-    why = snapshot["state_reason"] or str(PHRASES[f"why_{key}"])
+    why = snapshot["state_reason"] or str(PHRASES[f"why_{key}"]).format(least=snapshot["least"])
     return {"words": str(PHRASES[f"state_{key}"]), "why": why, "tone": tone, "glyph": glyph}
 
 
