@@ -15,6 +15,7 @@ torch.set_num_threads(1)  # two threads that wait for each other are slow on a b
 SHAPES = {
     "albert": {"hidden": 32, "layers": 2, "heads": 2, "embedding": 16, "length": 32},
     "causal": {"hidden": 32, "layers": 2, "heads": 2, "length": 32},
+    "encoder_decoder": {"hidden": 32, "layers": 2, "heads": 2, "length": 32},
 }
 VOCABULARY = 64
 

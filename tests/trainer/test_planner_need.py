@@ -71,6 +71,17 @@ def test_a_pass_through_a_base_keeps_about_what_is_planned(tmp_path, make):
     assert 0.75 * planned < kept < 1.25 * planned
 
 
+@pytest.mark.parametrize(("layers", "heads", "length"), [(1, 2, 32), (2, 4, 64), (4, 4, 128)])
+def test_a_pass_through_encoder_and_decoder_keeps_about_what_is_planned(layers, heads, length):
+    sizes = {"hidden": 64, "layers": layers, "heads": heads, "length": length}
+    recipe = recipe_of("encoder_decoder", sizes, sequence_length=length)
+    learner = Learner(recipe, pad_id=0)
+    ids, targets = torch.randint(5, 100, (3, length)), torch.randint(5, 100, (3, length // 4))
+    kept = values_kept(learner, Batch(ids, targets, torch.ones_like(ids)))
+    planned = learner.family.activation_values(100, ids.numel(), targets.numel())
+    assert 0.8 * planned < kept < 1.2 * planned
+
+
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_of_a_base_with_an_adapter_only_the_adapter_counts_more_than_once(tmp_path, precision):
     recipe = adapt(make_base(tmp_path))

@@ -9,12 +9,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from trainer.data.corruption import corrupt
 from trainer.data.masking import mask
 from trainer.data.packing import pack
+from trainer.data.spans import window
 from trainer.families.base import Batch
 from trainer.text.tokenizer import Tokenizer
 
-Objective = Literal["masked", "causal"]
+Objective = Literal["masked", "causal", "spans"]
 
 
 def batches(
@@ -26,20 +28,32 @@ def batches(
     size: Callable[[], int],
     seed: int,
 ) -> Iterator[Batch]:
-    """Batches of `size()` sequences of `length` ids; a finite stream may end with a smaller one.
+    """Batches of `size()` sequences of at most `length` ids.
 
-    A batch without a single target is left out.
+    A finite stream may end with a smaller one; a batch without a single target is left out.
     """
     generator = torch.Generator().manual_seed(seed)
-    sequences = pack(documents, tokenizer, length, framed=objective == "masked")
+    cut = window(length) if objective == "spans" else length
+    sequences = pack(documents, tokenizer, cut, framed=objective == "masked")
     while rows := list(islice(sequences, size())):
-        ids, attention = _padded(rows, length, tokenizer.pad)
-        if objective == "masked":
-            batch = mask(ids, tokenizer, generator)
-        else:
-            batch = _all_after_the_first(ids, attention)
+        batch = _batch(rows, tokenizer, objective, length, generator)
         if batch is not None and batch.tokens:
             yield batch
+
+
+def _batch(
+    rows: list[list[int]],
+    tokenizer: Tokenizer,
+    objective: Objective,
+    length: int,
+    generator: torch.Generator,
+) -> Batch | None:
+    if objective == "spans":
+        return corrupt(rows, tokenizer, generator)
+    ids, attention = _padded(rows, length, tokenizer.pad)
+    if objective == "masked":
+        return mask(ids, tokenizer, generator)
+    return _all_after_the_first(ids, attention)
 
 
 def _padded(rows: list[list[int]], length: int, pad: int) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainer.data.spans import window
 from trainer.sources.private import HELD_OUT, PrivateSource, files_of, part_of
 from trainer.text.tokenizer import Tokenizer
 
@@ -62,7 +63,7 @@ def survey(
         else:
             uncounted += len(document)
     tokens += round(uncounted * tokens / max(counted, 1))
-    inner = length - 2 if objective == "masked" else length  # as `packing.pack` cuts
+    inner = {"masked": length - 2, "causal": length, "spans": window(length)}[objective]
     return Survey(
         num_files=len(files_of(path)) - len(source.left_out),
         num_documents=documents + held_out,

@@ -25,7 +25,8 @@ class Params(Part):
 class Batch:
     """Token ids, their targets (`IGNORE` where there is none) and 1 for each id that is no padding.
 
-    All three are integer tensors of shape (sequences, length).
+    Integer tensors of shape (sequences, length). Targets are those of the ids, place by place, or,
+    for a decoder that writes what is missing, what it has to write, of a length of its own.
     """
 
     ids: Tensor
@@ -58,7 +59,7 @@ class Batch:
 
 class Family:
     label: ClassVar[str]
-    objective: ClassVar[Literal["masked", "causal"]]
+    objective: ClassVar[Literal["masked", "causal", "spans"]]
     is_pretrained: ClassVar[bool] = False  # it begins with a base, and `load`s it
     task: ClassVar[str | None] = None  # PEFT's name for what it is trained to
     Params: ClassVar[type[Params]] = Params
@@ -77,7 +78,10 @@ class Family:
         return self.parameter_count(vocab_size)
 
     def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
-        """Floating-point values that a pass keeps for its gradient, in closed form."""
+        """Floating-point values that a pass keeps for its gradient, in closed form.
+
+        Of `tokens` places that are read and `targets` that are scored.
+        """
         raise NotImplementedError
 
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:

@@ -18,7 +18,7 @@ from trainer.planner.training import Part
 from trainer.recipe import Recipe
 
 VALUE_BYTES = 4
-TARGET_SHARE = {"masked": 0.15, "causal": 1.0}  # of the tokens, as `data.masking` has it
+TARGET_SHARE = {"masked": 0.15, "causal": 1.0, "spans": 0.23}  # of the tokens, as `data` has it
 COPIES = 3  # of a state that is handed on: the first process's, the one in shared memory, the sent
 # Measured: an agent with a model of 70 thousand parameters, Linux, torch 2.13 for the processor.
 PROGRAM_BYTES = 700_000_000

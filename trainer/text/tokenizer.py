@@ -104,6 +104,16 @@ class Tokenizer:
             raise TokenizerError("the tokenizer has no mask token: a masked model needs one")
         return self._mask
 
+    def sentinels(self, count: int) -> list[int]:
+        """Ids of T5's `<extra_id_0>` and those after it. Raises TokenizerError where they end."""
+        found = [self._encoder.token_to_id(f"<extra_id_{number}>") for number in range(count)]
+        if None in found:
+            raise TokenizerError(
+                f"the tokenizer has {found.index(None)} sentinels (<extra_id_0> and on), and "
+                f"{count} are needed: shorten the sequences, or choose a tokenizer made for T5"
+            )
+        return found
+
     def _id_of(self, token: str) -> int:
         number = self._encoder.token_to_id(token)
         if number is None:
