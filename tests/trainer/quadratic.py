@@ -19,7 +19,7 @@ from trainer.recipe import Choice, Optimizer
 
 
 class Quadratic(base.Family):
-    label, objective = "Scalar quadratic", "causal"
+    label, objective = "Scalar quadratic", base.CAUSAL
 
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> torch.nn.Module:
         model = torch.nn.Module()

@@ -16,7 +16,8 @@ from trainer.data.batches import batches
 from trainer.data.corruption import corrupt
 from trainer.data.spans import num_hidden, window
 from trainer.engine.learner import Learner
-from trainer.families.base import Batch
+from trainer.families.base import SPANS, Batch
+from trainer.parts import Special
 from trainer.recipe import Choice, Optimizer
 from trainer.text.tokenizer import Tokenizer, TokenizerError
 
@@ -40,9 +41,7 @@ def make_tokenizer(path: Path, num_sentinels: int = 30) -> Tokenizer:
     encoder = Encoder(WordLevel({word: at for at, word in enumerate(words)}, unk_token="<unk>"))
     encoder.pre_tokenizer = Whitespace()
     encoder.save(str(path))
-    special = Tokenizer.__init__.__defaults__[0].model_copy(
-        update={"pad": "<pad>", "end": "</s>", "start": "", "mask": "", "unknown": "<unk>"}
-    )
+    special = Special(pad="<pad>", end="</s>", start="", mask="", unknown="<unk>")
     return Tokenizer(path, 64, special)
 
 
@@ -97,7 +96,7 @@ def test_rows_of_unlike_lengths_are_padded_and_padding_is_neither_read_nor_score
 
 def test_the_same_seed_hides_the_same_and_another_one_something_else(tokenizer):
     def made(seed: int) -> list[list[int]]:
-        stream = batches(TEXT, tokenizer, "spans", length=32, size=lambda: 4, seed=seed)
+        stream = batches(TEXT, tokenizer, SPANS, length=32, size=lambda: 4, seed=seed)
         return [batch.ids.tolist() for batch in stream]
 
     assert made(1) == made(1) != made(2)
@@ -111,7 +110,7 @@ def test_too_few_sentinels_are_told_in_words(tmp_path):
 
 def learned(learner: Learner, tokenizer: Tokenizer) -> float:
     """The loss in the end, as a share of that in the beginning."""
-    stream = batches(TEXT * 30, tokenizer, "spans", length=16, size=lambda: 8, seed=0)
+    stream = batches(TEXT * 30, tokenizer, SPANS, length=16, size=lambda: 8, seed=0)
     losses = []
     for batch in stream:
         loss = learner.learn(batch) or 0.0

@@ -17,7 +17,7 @@ import torch
 from trainer.data.batches import batches
 from trainer.data.masking import mask
 from trainer.data.mixture import Mixture
-from trainer.families.base import Batch
+from trainer.families.base import CAUSAL, MASKED, Batch
 from trainer.sources import base
 from trainer.sources.base import SourceUnavailable, shuffled
 from trainer.sources.file import FileSource
@@ -86,7 +86,7 @@ def test_c09_masking_keeps_its_shares_and_spares_special_tokens(tokenizer: Token
     assert torch.equal(batch.attention, (ids != tokenizer.pad).long())
 
 
-@pytest.mark.parametrize("objective", ["masked", "causal"])
+@pytest.mark.parametrize("objective", [MASKED, CAUSAL])
 def test_sequences_are_packed_without_padding(tokenizer: Tokenizer, objective):
     found = list(batches(TEXTS, tokenizer, objective, length=16, size=lambda: 4, seed=1))
     assert all(batch.ids.shape == (4, 16) for batch in found[:-1])
@@ -95,7 +95,7 @@ def test_sequences_are_packed_without_padding(tokenizer: Tokenizer, objective):
 
 
 def test_a_causal_target_is_never_the_first_token_or_padding(tokenizer: Tokenizer):
-    (batch,) = batches(["alpha beta"], tokenizer, "causal", length=16, size=lambda: 4, seed=1)
+    (batch,) = batches(["alpha beta"], tokenizer, CAUSAL, length=16, size=lambda: 4, seed=1)
     length = int(batch.attention.sum())
     assert batch.tokens == length - 1 and batch.targets[0, 0] == Batch.IGNORE
 

@@ -17,7 +17,7 @@ from tokenizers import models
 
 from tests.trainer.bengali import BENGALI, EVERYTHING
 from trainer.data.batches import batches
-from trainer.families.base import Batch
+from trainer.families.base import MASKED, Batch
 from trainer.text.corpus import Corpus
 from trainer.text.making import make
 from trainer.text.normal_form import normal_form
@@ -114,7 +114,7 @@ def test_special_tokens_are_put_around_texts(made, purpose, one, two):
 
 def test_c09_batches_hide_no_special_token_of_a_tokenizer_made_here(made):
     tokenizer = Tokenizer(made["albert"], size_of(made["albert"]))
-    found = list(batches(EVERYTHING * 20, tokenizer, "masked", length=32, size=lambda: 8, seed=1))
+    found = list(batches(EVERYTHING * 20, tokenizer, MASKED, length=32, size=lambda: 8, seed=1))
     ids = torch.cat([batch.ids for batch in found])
     targets = torch.cat([batch.targets for batch in found])
     chosen = targets != Batch.IGNORE

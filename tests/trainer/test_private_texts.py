@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from tests.trainer.models import make_recipe
 from trainer.data.survey import survey
+from trainer.families.base import CAUSAL, MASKED
 from trainer.sources.base import SourceUnavailable
 from trainer.sources.formats import Unreadable, read
 from trainer.sources.private import FEWEST, PrivateSource, files_of
@@ -186,18 +187,18 @@ def test_a_survey_counts_what_training_will_see(tmp_path, tokenizer):
     (folder / "extra.txt").write_text("one more line\n")
     source = PrivateSource(folder)
     trained = list(source.documents("x"))
-    found = survey(folder, tokenizer, "causal", 16)
+    found = survey(folder, tokenizer, CAUSAL, 16)
     assert found.tokens == sum(len(tokenizer.encode(document)) for document in trained)
     assert found.samples == -(-(found.tokens + len(trained)) // 16)
     assert found.num_documents == len(NOTES) + 1
     assert found.num_held_out == len(source.held_out())
     assert (found.num_files, found.broken, found.is_estimate) == (4, 2, False)
     assert {path.name for path in found.left_out} == {"photo.jpg", "wrong.csv"}
-    framed = survey(folder, tokenizer, "masked", 16)
+    framed = survey(folder, tokenizer, MASKED, 16)
     assert framed.samples == -(-(found.tokens + len(trained)) // 14)
 
 
 def test_a_survey_of_nothing_has_no_samples(tmp_path, tokenizer):
     (tmp_path / "empty.txt").write_text("\n\n")
-    found = survey(tmp_path, tokenizer, "causal", 16)
+    found = survey(tmp_path, tokenizer, CAUSAL, 16)
     assert (found.num_documents, found.tokens, found.samples) == (0, 0, 0)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from trainer.data.corruption import corrupt
 from trainer.data.masking import mask
-from trainer.data.packing import pack
+from trainer.data.packing import pack, room
+from trainer.data.pairs import pair_up
 from trainer.data.spans import window
-from trainer.families.base import Batch
+from trainer.families.base import Batch, Objective
 from trainer.text.tokenizer import Tokenizer
-
-Objective = Literal["masked", "causal", "spans"]
 
 
 def batches(
@@ -33,27 +32,52 @@ def batches(
     A finite stream may end with a smaller one; a batch without a single target is left out.
     """
     generator = torch.Generator().manual_seed(seed)
-    cut = window(length) if objective == "spans" else length
-    sequences = pack(documents, tokenizer, cut, framed=objective == "masked")
-    while rows := list(islice(sequences, size())):
-        batch = _batch(rows, tokenizer, objective, length, generator)
-        if batch is not None and batch.tokens:
-            yield batch
+    if objective.pairs:
+        found = _paired(documents, tokenizer, objective, length, size, generator)
+    else:
+        found = _packed(documents, tokenizer, objective, length, size, generator)
+    return (batch for batch in found if batch is not None and batch.tokens)
 
 
-def _batch(
-    rows: list[list[int]],
+def _packed(
+    documents: Iterable[str],
     tokenizer: Tokenizer,
     objective: Objective,
     length: int,
+    size: Callable[[], int],
     generator: torch.Generator,
-) -> Batch | None:
-    if objective == "spans":
-        return corrupt(rows, tokenizer, generator)
-    ids, attention = _padded(rows, length, tokenizer.pad)
-    if objective == "masked":
-        return mask(ids, tokenizer, generator)
-    return _all_after_the_first(ids, attention)
+) -> Iterator[Batch | None]:
+    cut = window(length) if objective.kind == "spans" else length
+    sequences = pack(documents, tokenizer, cut, framed=objective.kind == "masked")
+    while rows := list(islice(sequences, size())):
+        if objective.kind == "spans":
+            yield corrupt(rows, tokenizer, generator)
+            continue
+        ids, attention = _padded(rows, length, tokenizer.pad)
+        if objective.kind == "masked":
+            yield mask(ids, tokenizer, generator, objective.whole_words)
+        else:
+            yield _all_after_the_first(ids, attention)
+
+
+def _paired(
+    documents: Iterable[str],
+    tokenizer: Tokenizer,
+    objective: Objective,
+    length: int,
+    size: Callable[[], int],
+    generator: torch.Generator,
+) -> Iterator[Batch | None]:
+    pairs = pair_up(documents, tokenizer, room(objective, length), generator)
+    while rows := list(islice(pairs, size())):
+        ids, _ = _padded([pair.ids for pair in rows], length, tokenizer.pad)
+        masked = mask(ids, tokenizer, generator, objective.whole_words)
+        if masked is None:
+            continue
+        first = torch.tensor([[pair.first] for pair in rows])
+        segments = (torch.arange(length) >= first) & (masked.attention == 1)
+        swapped = torch.tensor([pair.is_swapped for pair in rows])
+        yield replace(masked, segments=segments.long(), swapped=swapped.long())
 
 
 def _padded(rows: list[list[int]], length: int, pad: int) -> tuple[Tensor, Tensor]:

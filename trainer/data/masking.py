@@ -13,19 +13,24 @@ MASK_SHARE = 0.8
 RANDOM_SHARE = 0.1  # what is left keeps its own token
 
 
-def mask(ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> Batch | None:
+def mask(
+    ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator, whole_words: bool = False
+) -> Batch | None:
     """The batch to learn from `ids`, shape (sequences, length); None when nothing can be chosen.
 
-    Padding and special tokens are never chosen; at least one other token always is.
+    Padding and special tokens are never chosen; at least one other token always is. Of
+    `whole_words` all tokens are chosen, or none. Raises TokenizerError where it has no words.
     """
     candidates = ~torch.isin(ids, torch.tensor(sorted(tokenizer.special)))
     if not bool(candidates.any()):
         return None
-    chosen = candidates & (torch.rand(ids.shape, generator=generator) < CHOSEN_SHARE)
+    words = _words(ids, tokenizer) if whole_words else torch.arange(ids.shape[1]).expand_as(ids)
+    draw = torch.rand(ids.shape, generator=generator).gather(1, words)
+    chosen = candidates & (draw < CHOSEN_SHARE)
     if not bool(chosen.any()):
         places = candidates.nonzero()
         row, column = places[torch.randint(len(places), (1,), generator=generator)[0]]
-        chosen[row, column] = True
+        chosen[row] = candidates[row] & (words[row] == words[row, column])
     draw = torch.rand(ids.shape, generator=generator)
     inputs = ids.clone()
     inputs[chosen & (draw < MASK_SHARE)] = tokenizer.mask
@@ -35,3 +40,9 @@ def mask(ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> Batch
     inputs[swapped] = other[swapped]
     targets = ids.masked_fill(~chosen, Batch.IGNORE)
     return Batch(inputs, targets, (ids != tokenizer.pad).long())
+
+
+def _words(ids: Tensor, tokenizer: Tokenizer) -> Tensor:
+    """For each token the number of its word in the sequence; a special token begins one, too."""
+    begins = torch.tensor(tokenizer.word_starts)[ids]
+    return (begins.long().cumsum(1) - 1).clamp(min=0)

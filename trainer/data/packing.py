@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from trainer.data.spans import window
+from trainer.families.base import Objective
 from trainer.text.tokenizer import Tokenizer
+
+
+def room(objective: Objective, length: int) -> int:
+    """Tokens of the texts that one sequence of `length` ids holds."""
+    if objective.kind == "masked":
+        return length - (3 if objective.pairs else 2)  # special tokens around the segments
+    return window(length) if objective.kind == "spans" else length
 
 
 def pack(

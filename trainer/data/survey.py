@@ -8,12 +8,12 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.data.spans import window
+from trainer.data.packing import room
 from trainer.sources.private import HELD_OUT, PrivateSource, files_of, part_of
 from trainer.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from trainer.data.batches import Objective
+    from trainer.families.base import Objective
 
 EXACT_CHARACTERS = 30_000_000  # the tokens of what comes after are estimated from these
 SHOWN_EVERY = 10_000  # documents
@@ -63,13 +63,12 @@ def survey(
         else:
             uncounted += len(document)
     tokens += round(uncounted * tokens / max(counted, 1))
-    inner = {"masked": length - 2, "causal": length, "spans": window(length)}[objective]
     return Survey(
         num_files=len(files_of(path)) - len(source.left_out),
         num_documents=documents + held_out,
         num_held_out=held_out,
         tokens=tokens,
-        samples=ceil((tokens + documents) / inner),
+        samples=ceil((tokens + documents) / room(objective, length)),
         broken=source.tally.broken,
         left_out=source.left_out,
         is_estimate=uncounted > 0,

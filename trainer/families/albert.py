@@ -20,6 +20,10 @@ class Params(base.Params):
     heads: int = Field(4, ge=1, le=128, description="Attention heads; must divide the width.")
     embedding: int = Field(128, ge=8, le=4096, description="Width of the word vectors.")
     length: int = Field(512, ge=8, le=8192, description="Longest sequence in tokens.")
+    whole_words: bool = Field(False, description="Mask all tokens of a word, or none of them.")
+    sentence_order: bool = Field(
+        False, description="Also tell whether two segments of a document are in their order."
+    )
 
     @model_validator(mode="after")
     def fits_together(self) -> Params:
@@ -29,8 +33,11 @@ class Params(base.Params):
 
 class Albert(base.Family):
     label = "ALBERT (masked words, shared layers)"
-    objective = "masked"
     Params = Params
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params)
+        self.objective = base.Objective("masked", params.whole_words, params.sentence_order)
 
     def parameter_count(self, vocab_size: int) -> int:
         p = self.params
@@ -38,7 +45,8 @@ class Albert(base.Family):
         embeddings = (vocab_size + p.length + 2) * e + 2 * e
         projection = e * h + h
         head = (h * e + e) + 2 * e + vocab_size
-        return embeddings + projection + self._layer_parameters() + head
+        order = h * h + h + 2 * h + 2 if p.sentence_order else 0
+        return embeddings + projection + self._layer_parameters() + head + order
 
     def _layer_parameters(self) -> int:
         h, inner = self.params.hidden, 4 * self.params.hidden
@@ -62,7 +70,7 @@ class Albert(base.Family):
         return layers + embeddings + head
 
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
-        from transformers import AlbertConfig, AlbertForMaskedLM
+        from transformers import AlbertConfig, AlbertForMaskedLM, AlbertForPreTraining
 
         p = self.params
         base.require_length(p.length, sequence_length)
@@ -76,19 +84,28 @@ class Albert(base.Family):
             max_position_embeddings=p.length,
             pad_token_id=pad_id,
         )
-        return AlbertForMaskedLM(config)
+        return AlbertForPreTraining(config) if p.sentence_order else AlbertForMaskedLM(config)
 
     def layers(self, model: Any) -> Iterable[Module]:
         return model.albert.encoder.albert_layer_groups  # type: ignore[no-any-return]
 
     def loss_sum(self, model: Any, batch: base.Batch) -> Tensor:
-        """Only masked places go through the head: it costs as much as the layers at small sizes."""
+        """Only masked places go through the head: it costs as much as the layers at small sizes.
+
+        The order's mean loss counts as much as that of the masked tokens, as in the paper.
+        """
         from torch.nn.functional import cross_entropy
 
-        hidden = model.albert(input_ids=batch.ids, attention_mask=batch.attention).last_hidden_state
+        out = model.albert(
+            input_ids=batch.ids, attention_mask=batch.attention, token_type_ids=batch.segments
+        )
         chosen = batch.targets != batch.IGNORE
-        logits = model.predictions(hidden[chosen])
-        return cross_entropy(logits.float(), batch.targets[chosen], reduction="sum")
+        logits = model.predictions(out.last_hidden_state[chosen])
+        loss = cross_entropy(logits.float(), batch.targets[chosen], reduction="sum")
+        if batch.swapped is not None:
+            order = model.sop_classifier(out.pooler_output)
+            loss = loss + batch.tokens * cross_entropy(order.float(), batch.swapped)
+        return loss
 
 
 PLUGIN = Albert

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from trainer.parts import Part
 
@@ -21,17 +21,36 @@ class Params(Part):
     """Of a plug-in, as a recipe names them."""
 
 
+class Objective(NamedTuple):
+    """What a model is to guess: masked tokens, the next one, or spans that are missing.
+
+    Of masked ones: `whole_words` are masked, or none of a word; `pairs`: sequences are of two
+    segments, and the model also tells whether they are in their order.
+    """
+
+    kind: Literal["masked", "causal", "spans"]
+    whole_words: bool = False
+    pairs: bool = False
+
+
+MASKED, CAUSAL, SPANS = Objective("masked"), Objective("causal"), Objective("spans")
+
+
 @dataclass(frozen=True)
 class Batch:
     """Token ids, their targets (`IGNORE` where there is none) and 1 for each id that is no padding.
 
     Integer tensors of shape (sequences, length). Targets are those of the ids, place by place, or,
     for a decoder that writes what is missing, what it has to write, of a length of its own.
+
+    Of pairs: `segments`, 0 or 1 for each id, and `swapped`, 0 or 1 for each sequence.
     """
 
     ids: Tensor
     targets: Tensor
     attention: Tensor
+    segments: Tensor | None = None
+    swapped: Tensor | None = None
 
     IGNORE: ClassVar[int] = -100
 
@@ -46,20 +65,24 @@ class Batch:
 
     def parts(self, rows: int) -> Iterator[Batch]:
         """The same sequences in batches of at most `rows`."""
-        cut = (tensor.split(rows) for tensor in (self.ids, self.targets, self.attention))
-        return (Batch(*part) for part in zip(*cut, strict=True))
+        for first in range(0, self.samples, rows):
+            yield self._each(lambda tensor, at=first: tensor[at : at + rows])  # type: ignore[misc]
 
     def share(self, rank: int, size: int) -> Batch:
         """The sequences of process `rank` of `size`; perhaps none."""
-        return Batch(self.ids[rank::size], self.targets[rank::size], self.attention[rank::size])
+        return self._each(lambda tensor: tensor[rank::size])
 
     def to(self, device: torch.device) -> Batch:
-        return Batch(self.ids.to(device), self.targets.to(device), self.attention.to(device))
+        return self._each(lambda tensor: tensor.to(device))
+
+    def _each(self, act: Callable[[Tensor], Tensor]) -> Batch:
+        tensors = (self.ids, self.targets, self.attention, self.segments, self.swapped)
+        return Batch(*(act(tensor) if tensor is not None else None for tensor in tensors))  # type: ignore[arg-type]
 
 
 class Family:
     label: ClassVar[str]
-    objective: ClassVar[Literal["masked", "causal", "spans"]]
+    objective: Objective
     is_pretrained: ClassVar[bool] = False  # it begins with a base, and `load`s it
     task: ClassVar[str | None] = None  # PEFT's name for what it is trained to
     Params: ClassVar[type[Params]] = Params

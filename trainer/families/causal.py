@@ -27,7 +27,7 @@ class Params(base.Params):
 
 class Causal(base.Family):
     label = "GPT-2 (next word)"
-    objective = "causal"
+    objective = base.CAUSAL
     Params = Params
 
     def parameter_count(self, vocab_size: int) -> int:

@@ -33,7 +33,7 @@ class Params(base.Params):
 
 class EncoderDecoder(base.Family):
     label = "Encoder and decoder (missing spans, T5)"
-    objective = "spans"
+    objective = base.SPANS
     Params = Params
 
     def parameter_count(self, vocab_size: int) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from trainer.families._pretrained import Pretrained
+from trainer.families.base import CAUSAL
 from trainer.families.causal import Causal
 
 
 class PretrainedCausal(Pretrained):
     label = "A trained model (next word)"
-    objective = "causal"
+    objective = CAUSAL
     task = "CAUSAL_LM"
     auto = "AutoModelForCausalLM"
     loss_sum = Causal.loss_sum

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class PretrainedDenoising(Pretrained):
     label = "A trained encoder and decoder (masked words)"
-    objective = "masked"
+    objective = base.MASKED
     task = "SEQ_2_SEQ_LM"
     auto = "AutoModelForSeq2SeqLM"
 

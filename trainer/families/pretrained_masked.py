@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 class PretrainedMasked(Pretrained):
     label = "A trained model (masked words)"
-    objective = "masked"
+    objective = base.MASKED
     auto = "AutoModelForMaskedLM"
 
     def loss_sum(self, model: Any, batch: base.Batch) -> Tensor:

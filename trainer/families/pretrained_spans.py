@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer.families import _spans
+from trainer.families import _spans, base
 from trainer.families._pretrained import Pretrained
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trainer.families.base import Batch
-
 
 class PretrainedSpans(Pretrained):
     label = "A trained encoder and decoder (missing spans)"
-    objective = "spans"
+    objective = base.SPANS
     task = "SEQ_2_SEQ_LM"
     auto = "AutoModelForSeq2SeqLM"
 
     def scored(self, tokens: int, targets: int) -> int:
         return targets
 
-    def loss_sum(self, model: Any, batch: Batch) -> Tensor:
+    def loss_sum(self, model: Any, batch: base.Batch) -> Tensor:
         return _spans.loss_sum(model, batch)
 
 

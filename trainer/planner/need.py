@@ -113,6 +113,6 @@ def _frozen(recipe: Recipe) -> Part:
 def activation_bytes(family: Any, recipe: Recipe, sequences: int) -> int:
     """At the height of a pass: what is kept for the gradient, and two gradients of the scores."""
     tokens, words = sequences * recipe.sequence_length, recipe.tokenizer.vocab_size
-    targets = math.ceil(TARGET_SHARE[family.objective] * tokens)
+    targets = math.ceil(TARGET_SHARE[family.objective.kind] * tokens)
     values = family.activation_values(words, tokens, targets) + 2 * targets * words
     return VALUE_BYTES * int(values)

@@ -13,7 +13,7 @@ from trainer import catalogue
 from trainer.engine.learner import Learner
 from trainer.engine.texts import held_out_batches
 from trainer.experiment import Experiment
-from trainer.families.base import Batch
+from trainer.families.base import CAUSAL, Batch
 from trainer.recipe import Choice, Recipe
 from trainer.simulator.alone import Alone, train_alone
 from trainer.simulator.findings import CENTRALISED, LOCAL_ONLY, Curve, Run
@@ -140,7 +140,7 @@ class Stage:
     def _held_out(self, path: Path | None, samples: int) -> list[Batch]:
         assert path is not None, "the texts of an experiment always have held-out ones"
         recipe = self._task.recipe
-        return held_out_batches(recipe, path, self._tokenizer, "causal", samples)
+        return held_out_batches(recipe, path, self._tokenizer, CAUSAL, samples)
 
     def _fit(self, models: Sequence[Learner]) -> Fit:
         """`models` are the volunteers', perhaps one and the same."""

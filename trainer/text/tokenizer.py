@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from trainer.text.roles import special_of
 OURS = Special()
 STRANGE = "\U0010fffd"  # a character that no text has
 SPECIAL = (OURS.pad, OURS.unknown, OURS.start, OURS.end, OURS.mask)
+# How tokens tell that a word begins with them: True where they have this sign, or lack it.
+WORD_SIGNS = {"▁": True, "Ġ": True, "##": False}
 
 
 class TokenizerError(ValueError):
@@ -113,6 +116,25 @@ class Tokenizer:
                 f"{count} are needed: shorten the sequences, or choose a tokenizer made for T5"
             )
         return found
+
+    @cached_property
+    def word_starts(self) -> list[bool]:
+        """For each of `vocab_size` ids whether a word, or a special token, begins with it.
+
+        Raises TokenizerError where the tokens do not tell.
+        """
+        tokens = [self._encoder.id_to_token(number) or "" for number in range(self.vocab_size)]
+        for sign, begins in WORD_SIGNS.items():
+            if any(token.startswith(sign) for token in tokens):
+                special = self.special
+                return [
+                    number in special or token.startswith(sign) == begins
+                    for number, token in enumerate(tokens)
+                ]
+        raise TokenizerError(
+            "the tokenizer's tokens do not tell where words begin (▁, Ġ or ##), so whole words "
+            "cannot be masked: choose another tokenizer, or set whole_words to no"
+        )
 
     def _id_of(self, token: str) -> int:
         number = self._encoder.token_to_id(token)
