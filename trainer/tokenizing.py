@@ -15,7 +15,9 @@ PURPOSES: dict[Purpose, str] = {
     "encoder-decoder": "T5 and its like: </s> and 100 sentinels",
 }
 
-MASKS = ("[MASK]", "<extra_id_0>")  # what stands for hidden tokens; causal ones have none
+# One of these stands for what is hidden, by the kind of a model's objective.
+HIDING = {"masked": ("[MASK]", "<extra_id_0>"), "spans": ("<extra_id_0>",)}
+MADE_FOR = {"masked": "ALBERT", "spans": "T5"}
 
 StepName = Literal["clean", "nfkc", "spaces", "nukta", "vowels", "visarga", "danda", "accents"]
 # In the order in which they are done.

@@ -25,7 +25,7 @@ from trainer.text.preview import preview
 from trainer.text.roles import LAYOUTS
 from trainer.text.spans import spans
 from trainer.text.tokenizer import Tokenizer, TokenizerError, train_tokenizer
-from trainer.tokenizing import MASKS, Wanted
+from trainer.tokenizing import HIDING, Wanted
 
 SIZE = 450
 
@@ -78,7 +78,7 @@ def test_special_tokens_have_the_ids_that_models_expect(made):
 
 def test_what_stands_for_hidden_tokens_is_what_the_site_looks_for():
     masks = {layout.special.mask for layout in LAYOUTS.values() if layout.special.mask}
-    assert masks == set(MASKS)
+    assert masks == set(HIDING["masked"])
 
 
 def test_the_engine_finds_each_ones_special_tokens(made):

@@ -76,12 +76,13 @@ def test_c16_a_model_that_guesses_hidden_tokens_gets_no_tokenizer_without_one(
         do(claimed(text, purpose=purpose), threading.Event())
         made[purpose] = Making.objects.latest("pk").artifact
 
-    def post(purpose: str):
+    def post(purpose: str, family: str = "albert"):
         chosen = {"tokenizer": made[purpose], "text": text, "held_out": other}
-        data = filled_draft(chosen, family="albert").data
+        data = filled_draft(chosen, family=family).data
         return client.post("/console/create/", {k: v for k, v in data.items() if v != ""})
 
-    assert "has no token that stands for a hidden one" in post("causal").text
+    assert "has no token that stands for what is hidden" in post("causal").text
+    assert "choose a tokenizer made for T5" in post("albert", "encoder_decoder").text
     assert post("albert").url == "/console/c/night-shift/"
 
 

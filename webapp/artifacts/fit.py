@@ -6,15 +6,16 @@ import json
 
 from trainer import catalogue
 from trainer.recipe import Recipe
-from trainer.tokenizing import MASKS
+from trainer.tokenizing import HIDING, MADE_FOR
 from webapp.artifacts.models import Artifact, Kind
 from webapp.artifacts.storage import absolute_path
 
 
 def why_unfit(recipe: Recipe) -> str:
     """In words; "" where it fits, where a base names its own tokens, and where nobody can tell."""
-    family = catalogue.plugins("families")[recipe.family.name]
-    if recipe.base is not None or family.objective != "masked":
+    family = catalogue.create("families", recipe.family)
+    kind = family.objective.kind
+    if recipe.base is not None or kind not in HIDING:
         return ""
     sha256 = recipe.tokenizer.file.sha256
     artifact = Artifact.objects.filter(kind=Kind.TOKENIZER, sha256=sha256).first()
@@ -23,9 +24,9 @@ def why_unfit(recipe: Recipe) -> str:
         special = {token["content"] for token in content["added_tokens"]}
     except (OSError, ValueError, KeyError, TypeError):
         return ""
-    if special & set(MASKS):
+    if special & set(HIDING[kind]):
         return ""
     return (
-        f"{artifact} has no token that stands for a hidden one, and {family.label} learns by "
-        "guessing such: choose a tokenizer made for ALBERT, or another model."
+        f"{artifact} has no token that stands for what is hidden, and {family.label} learns by "
+        f"guessing that: choose a tokenizer made for {MADE_FOR[kind]}, or another model."
     )
