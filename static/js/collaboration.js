@@ -144,13 +144,14 @@ class Page {
     put(this.root, "rate-note", now.peers > 1 ? say("per_peer", { n: rate(now.samples_per_s / now.peers) }) : "");
     put(this.root, "round", number(now.round));
     const total = Number(this.root.dataset.totalRounds);
-    put(this.root, "round-note", total ? say("of_rounds", { total: number(total) }) : "");
+    put(this.root, "round-note", now.round <= total ? say("of_rounds", { total: number(total) }) : "");
   }
 
   peersNote() {
-    const { online, peers, senders, behind } = this.state;
+    const { online, peers, senders, behind, least } = this.state;
     if (!online) return say("peers_none");
     if (behind) return say("peers_catching_up", { n: number(behind) });
+    if (online < least) return say("peers_short");
     if (peers === 1) return say("peers_one");
     return senders ? say("peers_behind", { n: number(senders) }) : say("peers_all");
   }

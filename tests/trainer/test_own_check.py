@@ -80,7 +80,12 @@ def test_a_loss_that_is_no_number_is_not_reported():
 
 @pytest.mark.parametrize(
     ("alone", "words"),
-    [(3.5, "alone: the shared one is better"), (3.0, "alone: that is no worse"), (None, "")],
+    [
+        (3.5, "alone: the shared one is better"),
+        (3.2002, "alone: that is no worse"),
+        (3.0, "alone: that is no worse"),
+        (None, ""),
+    ],
 )
 def test_the_owner_reads_whether_sharing_helped(alone, words):
     said = OwnLosses(4, 3.6, alone, 3.2, 100).in_words()

@@ -197,6 +197,7 @@ def test_rounds_are_ended_by_the_target_and_not_by_the_deadline(plan, undisturbe
         ("", "either a recipe file or --toy"),
         ("--toy --liars thief", "there is no liar 'thief'"),
         ("--toy --liars nan:9", "raise --peers"),
+        ("--toy --liars nan:0.5", "0.5 is no whole number"),
         ("--toy --links carrier-pigeon", "choose from lan"),
         ("--toy --links 1/2", "UP/DOWN/MS"),
         ("--toy --liars clock=soon", "--liars 'clock=soon'"),

@@ -35,7 +35,8 @@ class OwnLosses:
         said = f"loss {self.after:.3f} after round {self.round}, {self.before:.3f} before"
         if self.alone is None:
             return said
-        better = "the shared one is better" if self.after < self.alone else "that is no worse"
+        is_better = round(self.after, 3) < round(self.alone, 3)
+        better = "the shared one is better" if is_better else "that is no worse"
         return f"{said}, {self.alone:.3f} with what this device learned alone: {better}"
 
 

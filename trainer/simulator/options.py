@@ -45,6 +45,8 @@ def read_plan(given: argparse.Namespace, folder: Path) -> Plan:
         recipe = read_recipe(given.recipe)
         files = find(recipe, given.files or given.recipe.absolute().parent)
     counted = _counted("--liars", given.liars, _liar)
+    if part := next((count for _, count in counted if count % 1), None):
+        raise Unusable(f"--liars counts peers, and {part:g} is no whole number of them")
     odd = [kind for kind, count in counted for _ in range(int(count))]
     if len(odd) > peers:
         raise Unusable(f"--liars names {len(odd)} peers, and there are {peers}: raise --peers")

@@ -38,6 +38,7 @@ PHRASES = {
     "progress_eta": _("{done} of {target} samples, about {span} left"),
     "peers_none": _("nobody is here right now"),
     "peers_one": _("training alone"),
+    "peers_short": _("too few for a round"),
     "peers_behind": _("{n} only sending"),
     "peers_catching_up": _("{n} catching up"),
     "sender": _("only sends"),
@@ -96,7 +97,7 @@ PHRASES = {
     "why_short": _("a round needs the results of {least} devices; those here keep what they have"),
     "why_nobody": _("nobody is lending a computer right now; the model waits unchanged"),
     "why_paused": _("by the organiser; agents wait and go on by themselves"),
-    "why_finished": _("the model is complete"),
+    "why_finished": _("training is over; the model and its checkpoints stay"),
     "why_failed": _("the site gave up"),
     # theme, join, me
     "theme_auto": _("Theme: as the system. Switch to light."),
