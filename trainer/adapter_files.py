@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.bases import header_of
-from trainer.catalogue import create, family_of
+from trainer.catalogue import adapter_of, family_of
 from trainer.recipe import Recipe
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -24,10 +24,14 @@ THEIRS = "base_model.model."
 
 
 def adapter_files(checkpoint: Path, recipe: Recipe) -> dict[str, bytes]:
-    """{name: content}. Raises ValueError where the recipe has no adapter, and OSError."""
-    if recipe.adapter is None or recipe.base is None:
+    """{name: content}. Raises ValueError where the recipe has no adapter or PEFT has none of its
+    kind, and OSError.
+    """
+    adapter = adapter_of(recipe)
+    if adapter is None or recipe.base is None:
         raise ValueError(f"{recipe.collaboration} trains no adapter: its checkpoints are models")
-    adapter = create("adapters", recipe.adapter)
+    if not adapter.in_peft:
+        raise ValueError(f"PEFT knows no such files: {adapter.trains} is in the exported model")
     header: dict[str, Any] = {}
     content = bytearray()
     for name, tensor, data in _tensors(checkpoint):

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from trainer.parts import BASE_FILE, Base, File, Matrix, Precision, Special, first_problem
+from trainer.stacks import stack_of
 
 MOST_HEADER_BYTES = 100_000_000
 TURNED = ("gpt2", "openai-gpt")  # whose layers (Conv1D) hold weights as inputs x outputs
@@ -88,15 +89,17 @@ def describe(
         raise NotABase(f"{folder} has no config.json, so nobody knows what the weights are")
     _check_all_there(folder)
     shapes = [shape for path in weights for shape in _shapes(path)]
+    config = _config(folder)
     try:
         return Base(
             kind=kind,
             place=place or (str(folder.resolve()) if kind == "local" else ""),
             files=tuple(_file(path) for path in paths),
             parameters=sum(math.prod(shape) for _, shape in shapes),
-            matrices=_matrices(shapes, turned=_kind(folder) in TURNED),
+            matrices=_matrices(shapes, turned=config["model_type"] in TURNED),
             special=_special(folder),
             precision=precision,
+            stack=stack_of(shapes, config),
         )
     except ValidationError as error:
         raise NotABase(first_problem(error)) from error
@@ -145,12 +148,14 @@ def header_of(path: Path) -> tuple[dict[str, Any], int]:
     return header, 8 + size
 
 
-def _kind(folder: Path) -> str:
-    """What transformers calls models of this make. Raises NotABase."""
+def _config(folder: Path) -> dict[str, Any]:
+    """Which has transformers' name for models of this make, `model_type`. Raises NotABase."""
     try:
-        return str(_json(folder / "config.json")["model_type"])
-    except KeyError as error:
+        config: dict[str, Any] = _json(folder / "config.json")
+        config["model_type"] = str(config["model_type"])
+    except (KeyError, TypeError) as error:
         raise NotABase(f"{folder}/config.json does not say what model it is: {error!r}") from error
+    return config
 
 
 def _json(path: Path) -> dict[str, Any]:

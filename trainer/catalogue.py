@@ -40,15 +40,22 @@ def family_of(recipe: Recipe) -> Any:
     """The recipe's family, which knows its base. ValueError as `create`."""
     family = create("families", recipe.family)
     family.base = recipe.base
+    if (adapter := adapter_of(recipe)) is not None:
+        family.reached = adapter.reached(recipe.base)
     return family
+
+
+def adapter_of(recipe: Recipe) -> Any:
+    """None where it has none. ValueError as `create`."""
+    return create("adapters", recipe.adapter) if recipe.adapter is not None else None
 
 
 def trained_parameters(recipe: Recipe) -> int:
     """The number of values that train, are averaged, stored and downloaded. ValueError as `create`,
     and where the adapter does not fit the base.
     """
-    if recipe.adapter is not None:
-        return int(create("adapters", recipe.adapter).parameter_count(recipe.base))
+    if (adapter := adapter_of(recipe)) is not None:
+        return int(adapter.parameter_count(recipe.base))
     return int(family_of(recipe).parameter_count(recipe.tokenizer.vocab_size))
 
 
@@ -56,8 +63,7 @@ def offered_values(recipe: Recipe) -> int:
     """The number of values of an offer. ValueError as `trained_parameters`."""
     strategy = create("strategies", recipe.strategy)
     values = int(strategy.vectors * trained_parameters(recipe))
-    if recipe.adapter is not None:
-        adapter = create("adapters", recipe.adapter)
+    if (adapter := adapter_of(recipe)) is not None:
         values += adapter.extra_values(recipe.base) if adapter.adds_to(strategy) else 0
     return values
 
@@ -74,8 +80,8 @@ def check(recipe: Recipe) -> None:
         raise ValueError(f"{recipe.family.name} {needs}")
     trained_parameters(recipe)
     strategy = create("strategies", recipe.strategy)
-    if recipe.adapter is not None:
-        create("adapters", recipe.adapter).check(strategy)
+    if (adapter := adapter_of(recipe)) is not None:
+        adapter.check(strategy)
     if strategy.local and recipe.micro_batch is None:
         raise ValueError(
             f"{recipe.strategy.name} takes a step after each micro-batch, so its size is part of "

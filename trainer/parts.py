@@ -57,6 +57,20 @@ class Matrix(Part):
     outputs: int = Field(ge=1)
 
 
+class Stack(Part):
+    """The layers of a base, each of which reads what the one before it made.
+
+    `place` is what comes before a layer's number in the names of its weights, `layers` how many
+    values each has, and `after` the weights between the last one and the scores: all by the names
+    that they have in the files.
+    """
+
+    place: str = Field(pattern=r"^\w+(\.\w+)*$", max_length=120)
+    layers: tuple[int, ...] = Field(min_length=1, max_length=1000)
+    after: tuple[str, ...] = Field((), max_length=50)
+    after_values: int = Field(0, ge=0)
+
+
 PLACES = {
     "site": r"^$",
     "http": r"^https?://\S+$",
@@ -76,7 +90,8 @@ class Base(Part):
     `place` says where the files are: nothing for the site; the folder's address (http); ORG/NAME or
     ORG/NAME@REVISION (hub); a folder on each device (local). What the weights are, `bases.describe`
     reads from the files. Weights that do not train are held in `precision`; in 8 or 4 bits those of
-    the layers' matrices alone, which needs a library that not every device has.
+    the layers' matrices alone, which needs a library that not every device has. No `stack`: its
+    layers share their weights, or cannot be told apart.
     """
 
     kind: Literal["site", "http", "hub", "local"]
@@ -86,6 +101,7 @@ class Base(Part):
     matrices: tuple[Matrix, ...] = Field((), max_length=200)
     special: Special = Special()
     precision: Precision = "fp32"
+    stack: Stack | None = None
 
     @model_validator(mode="after")
     def is_whole(self) -> Base:

@@ -219,12 +219,15 @@ class Recipe(Part):
     def canonical(self) -> str:
         """JSON with sorted keys and no spaces: the text that is hashed.
 
-        A recipe without a base has the hash that it had before there were any.
+        A recipe without a base, or a stack of its layers, has the hash that it had before there
+        were any.
         """
         document: dict[str, Any] = self.model_dump(mode="json")
         for part in ("base", "adapter"):
             if document[part] is None:
                 del document[part]
+        if self.base is not None and self.base.stack is None:
+            del document["base"]["stack"]
         return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def sha256(self) -> str:

@@ -72,6 +72,10 @@ def lora(**params: Any) -> Choice:
     return Choice(name="lora", params={"rank": 4, **params})
 
 
+def top_layers(layers: int) -> Choice:
+    return Choice(name="top_layers", params={"layers": layers})
+
+
 def adapt(folder: Path, make: str = "llama", **changes: Any) -> Recipe:
     """A recipe for the base in `folder`, with LoRA."""
     changes = {"base": described(folder), "adapter": lora(), **changes}

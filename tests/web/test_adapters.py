@@ -59,7 +59,7 @@ def test_the_adapter_of_a_checkpoint_is_a_folder_that_peft_loads(client, with_ad
     page = client.get("/c/tuned/").content.decode()
     assert f'href="{url}"' in page
     assert "It begins with a trained model of 16 parameters" in page
-    assert "adapter trains and travels, 16 parameters" in page  # 2 x (4 + 4)
+    assert "the LoRA adapter beside it</b> trains and travels, 16 parameters" in page  # 2 x (4 + 4)
     answer = client.get(url)
     assert answer.status_code == 200 and answer["Content-Type"] == "application/zip"
     archive = zipfile.ZipFile(io.BytesIO(answer.content))
@@ -128,6 +128,7 @@ def test_an_added_base_is_offered_and_makes_a_recipe_with_an_adapter(
         ({"adapter__lora__rank": "5"}, "rank 5 is more than"),
         ({"adapter__lora__targets": "<q>"}, "adapter__lora__targets<ul"),
         ({"base": ""}, "the recipe names none"),
+        ({"adapter": "top_layers"}, "no layers of which the last ones can be told apart"),
         ({"family": "causal"}, "causal begins with no base"),
         ({"adapter": ""}, "choose an adapter, or fp32"),
         ({"strategy": "diloco", "adapter__lora__mode": "exact"}, "mode exact makes the average"),
@@ -138,6 +139,28 @@ def test_an_adapter_that_does_not_fit_is_told_in_the_form(files, folder, changed
     (key,) = offered_bases()
     form = chosen(files, key, **changed)
     assert not form.is_valid() and words in str(form.errors)
+
+
+def test_top_layers_are_chosen_in_the_form_and_have_no_file_of_peft(
+    files, folder, client, olga, tmp_path
+):
+    (folder / "config.json").write_text('{"model_type": "llama", "num_hidden_layers": 1}')
+    call_command("add_base", str(folder))
+    (key,) = offered_bases()
+    form = chosen(files, key, adapter="top_layers", adapter__top_layers__layers="1")
+    assert form.is_valid(), form.errors
+    draft = form.save(by=olga)
+    assert draft.recipe.adapter == Choice(name="top_layers", params={"layers": 1})
+    draft.state = "open"
+    draft.save()
+    checkpoint = give(draft, tmp_path)
+    page = client.get(f"/c/{draft.slug}/").content.decode()
+    assert "Only <b>the top of it</b> trains and travels, 32 parameters" in page
+    assert "potluck-adapter.zip" not in page
+    url = f"/artifacts/{checkpoint.artifact.sha256}/adapter/potluck-adapter.zip"
+    assert client.get(url).status_code == 404
+    shown = client.get(f"/api/v1/collaborations/{draft.slug}").json()["checkpoint"]
+    assert shown["adapter_url"] == ""
 
 
 def test_a_base_that_lies_elsewhere_keeps_its_files_there(db, folder, client):

@@ -37,6 +37,8 @@ class Adapter:
     """`extras` and `settle` are called where it `adds_to` what the strategy has averaged."""
 
     label: ClassVar[str]
+    trains: ClassVar[str]  # in the words of a page: only … trains and travels
+    in_peft: ClassVar[bool] = False  # whether PEFT has a file format for it
     Params: ClassVar[type[Params]] = Params
 
     def __init__(self, params: Any) -> None:
@@ -45,6 +47,16 @@ class Adapter:
     def parameter_count(self, base: Base) -> int:
         """Of those that train. Raises ValueError where the adapter does not fit the base."""
         raise NotImplementedError
+
+    def frozen_parameters(self, base: Base) -> int:
+        """Of the base, those that stay as they are."""
+        return base.parameters
+
+    def reached(self, base: Base) -> float:
+        """The share of the base's layers that a gradient passes through: a pass keeps nothing of
+        the others.
+        """
+        return 1.0
 
     def check(self, strategy: Strategy) -> None:
         """Raises ValueError where it makes no sense with the strategy."""
@@ -58,7 +70,8 @@ class Adapter:
         return 0
 
     def attach(self, model: Module, base: Base, seed: int) -> None:
-        """Freezes the model and puts float32 parameters into it, the same for each who does so.
+        """Freezes the model but for float32 parameters that are in it, or put into it, the same for
+        each who does so.
 
         Raises ValueError where the model is not what `base` says.
         """
@@ -81,5 +94,7 @@ class Adapter:
         return None
 
     def peft_config(self, base: Base, paths: Sequence[str]) -> dict[str, Any]:
-        """What PEFT has to know of it; `paths` are the modules that it is beside."""
+        """What PEFT, where it knows such adapters, has to know of it; `paths` are the modules that
+        it is beside.
+        """
         raise NotImplementedError

@@ -61,6 +61,8 @@ class Params(base.Params):
 
 class Lora(base.Adapter):
     label = "LoRA (two thin matrices beside each large one)"
+    trains = "the LoRA adapter beside it"
+    in_peft = True
     Params = Params
 
     def matrices(self, base: Base) -> list[Matrix]:

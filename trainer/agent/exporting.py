@@ -37,7 +37,7 @@ def export(given: argparse.Namespace) -> int:
     except ValueError as error:
         raise Unusable(f"This cannot be exported: {error}.") from error
     print(f"{given.folder} holds the model: from_pretrained loads it.")
-    if recipe.adapter:
+    if (given.folder / engine.ADAPTER).exists():
         print(f"{given.folder / engine.ADAPTER} holds the adapter alone, for PEFT.")
     return 0
 

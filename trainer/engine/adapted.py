@@ -21,9 +21,8 @@ class Adapted:
     """`missed`: how far the newest average is off (`Adapter.settle`)."""
 
     def __init__(self, learner: Learner) -> None:
-        choice = learner.recipe.adapter
         self._learner = learner
-        self._adapter = catalogue.create("adapters", choice) if choice else None
+        self._adapter = catalogue.adapter_of(learner.recipe)
         self._adds = self._adapter is not None and self._adapter.adds_to(learner.strategy)
         self.missed: float | None = None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from trainer import catalogue
 from trainer.adapter_files import adapter_files
 from trainer.engine.learner import Learner
 from trainer.recipe import Recipe
@@ -15,17 +16,18 @@ ADAPTER = "adapter"  # folder in the folder
 
 
 def export(path: Path, recipe: Recipe, base: Path | None, pad_id: int, folder: Path) -> None:
-    """Writes the model of checkpoint `path` into `folder`, in float32, and the adapter beside it.
+    """Writes the model of checkpoint `path` into `folder`, in float32, and an adapter beside it.
 
     `base`: the folder with the recipe's. Raises ValueError (BadCheckpoint among them) and OSError.
     """
     learner = Learner(recipe, pad_id, base)
     learner.load(path)
     folder.mkdir(parents=True, exist_ok=True)
-    model = learner.model
-    if recipe.adapter is not None:
+    model, adapter = learner.model, catalogue.adapter_of(recipe)
+    if adapter is not None:
         assert base is not None, "a learner of a base has its folder"
-        model = _merged(learner, path, base, folder / ADAPTER)
+        is_beside = adapter.in_peft
+        model = _merged(learner, path, base, folder / ADAPTER) if is_beside else _put(learner, base)
     model.config.use_cache = True
     model.cpu().save_pretrained(folder)
 
@@ -46,6 +48,16 @@ def _merged(learner: Learner, path: Path, base: Path, folder: Path) -> Any:
         if ".lora_" in name and not torch.equal(found[name].cpu(), param.cpu()):
             raise ValueError(f"{name} of {path.name} did not arrive in the exported model")
     return adapted.merge_and_unload()
+
+
+def _put(learner: Learner, base: Path) -> Any:
+    """The base with what has trained in its place."""
+    model = _whole(learner, base)
+    found = dict(model.named_parameters())
+    with torch.no_grad():
+        for name, param in zip(learner.names, learner.params, strict=True):
+            found[name].copy_(param)
+    return model
 
 
 def _whole(learner: Learner, base: Path) -> Any:

@@ -24,8 +24,8 @@ def build(recipe: Recipe, pad_id: int, base: Path | None = None) -> tuple[Any, A
     if base is None:
         raise ValueError(f"{recipe.collaboration} begins with a base, and its files are not here")
     model = family.load(base, vocab_size, length)
-    if recipe.adapter is not None:
-        catalogue.create("adapters", recipe.adapter).attach(model, recipe.base, recipe.seed)
+    if (adapter := catalogue.adapter_of(recipe)) is not None:
+        adapter.attach(model, recipe.base, recipe.seed)
     is_placed = getattr(model, "is_quantized", False)  # and cannot be moved
     return family, (model if is_placed else model.to(place())).train()
 

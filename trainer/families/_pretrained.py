@@ -33,7 +33,10 @@ class Pretrained(base.Family):
     def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
         """About; a layer's matrices tell its widths."""
         widths = sum(m.count * (m.inputs + m.outputs) for m in self._base().matrices)
-        return round(ACTIVATIONS * tokens * widths) + self.scored(tokens, targets) * vocab_size
+        return (
+            round(ACTIVATIONS * self.reached * tokens * widths)
+            + self.scored(tokens, targets) * vocab_size
+        )
 
     def scored(self, tokens: int, targets: int) -> int:
         """Places for which a pass computes the scores of all words."""

@@ -88,6 +88,7 @@ class Family:
     Params: ClassVar[type[Params]] = Params
 
     base: Base | None = None
+    reached: float = 1.0  # the share of its layers that a gradient passes through
 
     def __init__(self, params: Any) -> None:
         self.params = params

@@ -102,11 +102,11 @@ def _frozen(recipe: Recipe) -> Part:
     """What an adapter leaves as it is."""
     if recipe.base is None or recipe.adapter is None:
         return Part("frozen base", 0)
-    base = recipe.base
+    base, frozen = recipe.base, catalogue.adapter_of(recipe).frozen_parameters(recipe.base)
     rest = 2 if base.precision == "bf16" else VALUE_BYTES
-    matrices = sum(m.count * m.inputs * m.outputs for m in base.matrices)
+    matrices = min(frozen, sum(m.count * m.inputs * m.outputs for m in base.matrices))
     each = {"fp32": 4.0, "bf16": 2.0, **training.FROZEN_BYTES}[base.precision]
-    held = rest * (base.parameters - matrices) + each * matrices
+    held = rest * (frozen - matrices) + each * matrices
     return Part("frozen base", round(held), f"its matrices in {base.precision}")
 
 

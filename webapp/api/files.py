@@ -12,6 +12,7 @@ from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.http import require_safe
 
 from trainer.adapter_files import adapter_zip
+from trainer.catalogue import adapter_of
 from webapp.artifacts.models import Artifact
 from webapp.artifacts.selectors import checkpoint_by_sha256
 from webapp.artifacts.storage import absolute_path
@@ -38,14 +39,14 @@ async def artifact(request: HttpRequest, sha256: str, filename: str) -> HttpResp
 def adapter(request: HttpRequest, sha256: str) -> HttpResponseBase:
     """`/artifacts/<sha256 of a checkpoint>/adapter/potluck-adapter.zip`, a folder that PEFT loads.
 
-    404 where its collaboration trains no adapter.
+    404 where its collaboration trains none, or none that PEFT knows.
     """
     found = checkpoint_by_sha256(sha256)
-    recipe = found.collaboration.recipe if found else None
-    if found is None or recipe is None or recipe.adapter is None:
+    kind = adapter_of(found.collaboration.recipe) if found else None
+    if found is None or kind is None or not kind.in_peft:
         raise Http404("no such adapter")
     try:
-        content = adapter_zip(absolute_path(found.artifact.path), recipe)
+        content = adapter_zip(absolute_path(found.artifact.path), found.collaboration.recipe)
     except FileNotFoundError as error:
         raise Http404("the file is gone") from error
     answer = HttpResponse(content, content_type="application/zip")

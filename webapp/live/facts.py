@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Avg, Count, F, Max, Sum
 from django.db.models.functions import Coalesce
 
+from trainer.catalogue import adapter_of
 from trainer.recipe import Recipe
 from trainer.wire import Outcome, Role
 from webapp.accounts.selectors import public_name
@@ -35,7 +36,8 @@ def read_facts(collaboration: Collaboration) -> Facts:
     checkpoint = newest_checkpoint(collaboration)
     kept = checkpoint.round if checkpoint else 0
     recipe = collaboration.recipe
-    has_adapter = recipe.adapter is not None
+    adapter = adapter_of(recipe)
+    has_adapter = adapter is not None and adapter.in_peft
     return Facts(
         shown={
             "slug": collaboration.slug,

@@ -6,6 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from trainer.catalogue import adapter_of
 from webapp.artifacts.selectors import checkpoints
 from webapp.collaborations import access
 from webapp.collaborations.models import Collaboration
@@ -37,6 +38,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
             "checkpoints": written[:CHECKPOINTS_SHOWN],
             "num_checkpoints": written.count(),
             "recipe": recipe,
+            "adapter": adapter_of(recipe),
             "trained_parameters": size.parameters,
             "may_join": may_join(request, collaboration),
         },
