@@ -31,7 +31,7 @@ def adapter_files(checkpoint: Path, recipe: Recipe) -> dict[str, bytes]:
     if adapter is None or recipe.base is None:
         raise ValueError(f"{recipe.collaboration} trains no adapter: its checkpoints are models")
     if not adapter.in_peft:
-        raise ValueError(f"PEFT knows no such files: {adapter.trains} is in the exported model")
+        raise ValueError(f"PEFT knows no files for {adapter.trains}: export the model")
     header: dict[str, Any] = {}
     content = bytearray()
     for name, tensor, data in _tensors(checkpoint):

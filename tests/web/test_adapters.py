@@ -59,7 +59,7 @@ def test_the_adapter_of_a_checkpoint_is_a_folder_that_peft_loads(client, with_ad
     page = client.get("/c/tuned/").content.decode()
     assert f'href="{url}"' in page
     assert "It begins with a trained model of 16 parameters" in page
-    assert "the LoRA adapter beside it</b> trains and travels, 16 parameters" in page  # 2 x (4 + 4)
+    assert "<b>a LoRA adapter beside a trained model</b>, 16 parameters" in page  # 2 x (4 + 4)
     answer = client.get(url)
     assert answer.status_code == 200 and answer["Content-Type"] == "application/zip"
     archive = zipfile.ZipFile(io.BytesIO(answer.content))
@@ -155,7 +155,7 @@ def test_top_layers_are_chosen_in_the_form_and_have_no_file_of_peft(
     draft.save()
     checkpoint = give(draft, tmp_path)
     page = client.get(f"/c/{draft.slug}/").content.decode()
-    assert "Only <b>the top of it</b> trains and travels, 32 parameters" in page
+    assert "trains and travels is <b>the top layers of a trained model</b>, 32 parameters" in page
     assert "potluck-adapter.zip" not in page
     url = f"/artifacts/{checkpoint.artifact.sha256}/adapter/potluck-adapter.zip"
     assert client.get(url).status_code == 404

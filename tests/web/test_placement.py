@@ -8,8 +8,14 @@ import pytest
 from django.utils import timezone
 
 from tests.at_once import at_once
-from tests.factories import make_collaboration, make_device, make_session, make_user
-from trainer.recipe import Choice, Text
+from tests.factories import (
+    make_collaboration,
+    make_device,
+    make_file,
+    make_session,
+    make_user,
+)
+from trainer.recipe import Base, Choice, Text
 from trainer.wire import LeaveCause, Machine, Role
 from webapp.collaborations.models import Collaboration, State
 from webapp.collaborations.placement import NOTHING_OPEN, ON_ITS_WAY, place
@@ -18,6 +24,11 @@ from webapp.devices.services import close_session, make_code
 LARGE = Choice(name="albert", params={"hidden": 8192, "heads": 64})
 MACHINE = Machine(memory_bytes=8 * 10**9)
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def artifacts(settings, tmp_path):
+    settings.ARTIFACTS_DIR = tmp_path / "artifacts"
 
 
 def device(name="lab-pc"):
@@ -94,6 +105,68 @@ def test_only_what_fits_and_needs_nobodys_own_texts():
     found = placed(device())
     assert found.collaboration.slug == "small"
     assert found.reason == "It is the only open collaboration that fits this device."
+
+
+def tuned(slug, devices, adapter, **changes):
+    """A collaboration that trains a part of a model of 480 M parameters."""
+    layers = 24
+    files = (make_file(b"{}", "config.json"), make_file(b"weights", "model.safetensors"))
+    matrix = {"name": "q_proj", "count": layers, "inputs": 4000, "outputs": 5000}
+    stack = {"place": "model.layers", "layers": [20_000_000] * layers}
+    size = {"parameters": 480_000_000, "matrices": (matrix,), "stack": stack}
+    return busy(
+        slug,
+        devices,
+        family=Choice(name="pretrained_causal"),
+        base=Base(kind="site", files=files, **size),
+        adapter=adapter,
+        **changes,
+    )
+
+
+LORA = Choice(name="lora", params={"rank": 8})
+TOP = Choice(name="top_layers", params={"layers": 1})
+
+
+def test_a_device_too_small_for_all_of_a_model_gets_lora_before_the_top_layers(artifacts):
+    busy("large", 0, family=LARGE)
+    tuned("top", 0, TOP)
+    tuned("lora", 3, LORA)
+    small = placed(device(), Machine(memory_bytes=6 * 10**9))
+    assert small.collaboration.slug == "lora"
+    assert small.reason == (
+        "Of 2 open collaborations that fit this device, this one suits it best. "
+        "It trains a LoRA adapter beside a trained model."
+    )
+    large = placed(device(), Machine(memory_bytes=10**12))
+    assert large.collaboration.slug in ("large", "top")  # for whom only need counts
+    assert "this one needs it most: no device is at work there." in large.reason
+
+
+def test_what_is_held_comes_before_what_is_read_from_disk_as_it_is_needed(artifacts):
+    tuned("lora", 0, LORA)
+    machine = Machine(memory_bytes=int(1.6e9))
+    streams = placed(device(), machine)
+    assert streams.reason == (
+        "It is the only open collaboration that fits this device. It trains a LoRA adapter beside "
+        "a trained model, with its frozen layers read from disk each time that they are needed."
+    )
+    busy("little", 9)
+    assert placed(device(), machine).collaboration.slug == "little"
+    none = placed(device(), Machine(memory_bytes=int(0.5e9)))
+    assert none.collaboration is None and "does not fit, because it needs" in none.reason
+
+
+def test_the_join_page_says_how_ones_devices_take_part(client, alice, artifacts):
+    one, _ = make_device(alice)
+    tuned("lora", 0, LORA)
+    one.machine = {"memory_bytes": int(1.6e9), "accelerator": "CPU"}
+    one.save()
+    client.force_login(alice)
+    page = client.get("/c/lora/join/").text
+    assert "What trains is a LoRA adapter beside a trained model" in page
+    assert "fits: needs" in page
+    assert "with its frozen layers read from disk each time that they are needed" in page
 
 
 def test_nothing_open_is_said():

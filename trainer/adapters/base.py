@@ -37,8 +37,9 @@ class Adapter:
     """`extras` and `settle` are called where it `adds_to` what the strategy has averaged."""
 
     label: ClassVar[str]
-    trains: ClassVar[str]  # in the words of a page: only … trains and travels
+    trains: ClassVar[str]  # in the words of a page: what trains is …
     in_peft: ClassVar[bool] = False  # whether PEFT has a file format for it
+    turn: ClassVar[int] = 9  # which kinds a device gets first that is too small for all of a model
     Params: ClassVar[type[Params]] = Params
 
     def __init__(self, params: Any) -> None:

@@ -61,8 +61,9 @@ class Params(base.Params):
 
 class Lora(base.Adapter):
     label = "LoRA (two thin matrices beside each large one)"
-    trains = "the LoRA adapter beside it"
+    trains = "a LoRA adapter beside a trained model"
     in_peft = True
+    turn = 1
     Params = Params
 
     def matrices(self, base: Base) -> list[Matrix]:

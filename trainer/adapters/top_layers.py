@@ -31,7 +31,8 @@ class Params(base.Params):
 
 class TopLayers(base.Adapter):
     label = "The top layers alone (the layers below are frozen)"
-    trains = "the top of it"
+    trains = "the top layers of a trained model"
+    turn = 2
     Params = Params
 
     def parameter_count(self, base: Base) -> int:

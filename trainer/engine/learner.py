@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad_norm_, get_total_norm
 
 from trainer import catalogue
 from trainer.device import memory
-from trainer.engine import checkpoint
+from trainer.engine import checkpoint, streaming
 from trainer.engine.adapted import Adapted
 from trainer.engine.model import build, place, trainable
 from trainer.engine.optimizers import make_optimizer, set_steps
@@ -23,6 +23,7 @@ from trainer.recipe import Recipe
 from trainer.strategies.base import Context, Member, Offer, norm_of
 
 FINGERPRINTS = 6
+RECOMPUTES = "memory is short: part of each pass is computed again, which takes longer"
 
 
 class Learner:
@@ -30,18 +31,21 @@ class Learner:
 
     Both change under a lock, because newcomers download them on another thread. Only what trains is
     held, averaged and stored: of a base (its folder is `base`) with an adapter, the adapter alone.
+    If it `streams`, the rest of the base is not even held (`engine.streaming`).
     """
 
     may_recompute = True
 
-    def __init__(self, recipe: Recipe, pad_id: int, base: Path | None = None) -> None:
-        self.recipe = recipe
+    def __init__(
+        self, recipe: Recipe, pad_id: int, base: Path | None = None, *, streams: bool = False
+    ) -> None:
+        self.recipe, self.streams = recipe, streams
         self.round = 0
         self.late: Offer | None = None  # of an earlier round, in place of this one's
         self._lock = threading.RLock()
         self.strategy = catalogue.create("strategies", recipe.strategy)
         self.device = place()
-        self.family, self.model = build(recipe, pad_id, base)
+        self.family, self.model = build(recipe, pad_id, base, streams=streams)
         self.adapted = Adapted(self)
         named = trainable(self.model)
         self.names = [name for name, _ in named]
@@ -49,6 +53,8 @@ class Learner:
         self.anchor = [param.detach().clone() for param in self.params]
         self.optimizer = self._make_optimizer()
         self.recomputes = False
+        if streams:
+            self.recompute()
         self.held_bytes = 0  # memory of this process while the newest micro-batch was at its height
         self.context = self.begin()
 
@@ -121,6 +127,13 @@ class Learner:
         if not self.recomputes:
             recompute(self.family.layers(self.model))
             self.recomputes = True
+
+    @property
+    def thrift(self) -> str:
+        """What it does for want of memory, in words for its volunteer."""
+        if self.streams:
+            return streaming.IN_WORDS
+        return RECOMPUTES if self.recomputes else ""
 
     @property
     def full(self) -> bool:

@@ -182,7 +182,8 @@ class RoundLoop:
             clock.sleep(IDLE_S)
             return
         company = "" if view.peers else "nobody else is here"
-        self.show(Activity.TRAINING, trouble or self._sizer.trouble() or company)
+        why = "; ".join(words for words in (company, self.learner.thrift) if words)
+        self.show(Activity.TRAINING, trouble or self._sizer.trouble() or why)
         began = clock.monotonic()
         try:
             batch = next(self._batches)

@@ -8,13 +8,17 @@ from typing import Any
 import torch
 
 from trainer import catalogue
+from trainer.engine.streaming import stream
 from trainer.recipe import Recipe
 
 
-def build(recipe: Recipe, pad_id: int, base: Path | None = None) -> tuple[Any, Any]:
+def build(
+    recipe: Recipe, pad_id: int, base: Path | None = None, *, streams: bool = False
+) -> tuple[Any, Any]:
     """Its family, and a model of it on the GPU, if there is one, ready to train.
 
-    `base`: the folder with the recipe's. Raises ValueError where that is not what the recipe needs.
+    `base`: the folder with the recipe's; if it `streams`, what an adapter leaves as it is stays in
+    the files. Raises ValueError where these are not what the recipe needs.
     """
     family = catalogue.family_of(recipe)
     vocab_size, length = recipe.tokenizer.vocab_size, recipe.sequence_length
@@ -23,9 +27,12 @@ def build(recipe: Recipe, pad_id: int, base: Path | None = None) -> tuple[Any, A
         return family, family.build(vocab_size, length, pad_id).to(place()).train()
     if base is None:
         raise ValueError(f"{recipe.collaboration} begins with a base, and its files are not here")
-    model = family.load(base, vocab_size, length)
+    model = (family.outline if streams else family.load)(base, vocab_size, length)
+    dtype = next(model.parameters()).dtype
     if (adapter := catalogue.adapter_of(recipe)) is not None:
         adapter.attach(model, recipe.base, recipe.seed)
+    if streams:
+        stream(model, family.layers(model), base, place(), dtype)
     is_placed = getattr(model, "is_quantized", False)  # and cannot be moved
     return family, (model if is_placed else model.to(place())).train()
 

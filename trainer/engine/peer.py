@@ -18,7 +18,7 @@ from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.engine.own_check import OwnCheck
 from trainer.engine.personal import make_personal
-from trainer.engine.sizing import make_sizer
+from trainer.engine.sizing import make_sizer, must_stream
 from trainer.engine.status import Status
 from trainer.families.base import Batch
 from trainer.swarm import clock, leftovers
@@ -69,7 +69,8 @@ def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> Leav
             job.recipe, tokenizer.pad, job.num_processes, job.folder, job.split, job.base
         )
     else:
-        learner = Learner(job.recipe, tokenizer.pad, job.base)
+        streams = must_stream(job.recipe)
+        learner = Learner(job.recipe, tokenizer.pad, job.base, streams=streams)
     peer: SwarmPeer | None = None
     try:
         if job.role is Role.COORDINATOR:

@@ -15,9 +15,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import torch
+
 from trainer.device import memory
 from trainer.engine.learner import Learner
-from trainer.planner.need import activation_bytes
+from trainer.planner.need import activation_bytes, need_of
+from trainer.planner.ways import Way, ways_of
 from trainer.recipe import Recipe
 
 FILENAME = "micro_batch.json"
@@ -65,6 +68,11 @@ class Sizer:
     @property
     def batch(self) -> int:
         return self._recipe.micro_batch or self.rows
+
+    def begin_with(self, fits: Callable[[int], bool]) -> None:
+        """Fewer sequences, as long as so many are known not to fit."""
+        while self.rows > 1 and not fits(self.rows):
+            self._set(self.rows // 2)
 
     def took(self, samples: int, seconds: float, held_bytes: int) -> None:
         """A micro-batch is done; `held_bytes` is the process's memory at its height."""
@@ -154,4 +162,23 @@ def make_sizer(learner: Learner, folder: Path) -> Sizer:
     if sizer.recomputes:
         log.info("There is little memory: what a pass keeps is computed again")
         learner.recompute()
+    sizer.recomputes |= learner.recomputes
+    if on_cpu and learner.recomputes:
+        room = memory.available_bytes()
+        sizer.begin_with(
+            lambda n: activation_bytes(learner.family, recipe, n, recomputes=True) <= room
+        )
     return sizer
+
+
+def must_stream(recipe: Recipe) -> bool:
+    """Whether, by the planner's count, this device's memory does not hold the recipe's frozen base
+    in any other way.
+    """
+    if Way.STREAMED not in ways_of(recipe):
+        return False
+    on_gpu = torch.cuda.is_available()
+    need = need_of(recipe, on_gpu=on_gpu, way=Way.RECOMPUTED)
+    if on_gpu:
+        return need.gpu_bytes > torch.cuda.mem_get_info()[0]
+    return need.total > memory.available_bytes() + memory.used_bytes()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from trainer.parts import Precision
 
+OWN_FILES = {"local_files_only": True, "trust_remote_code": False}
 LENGTHS = ("max_position_embeddings", "n_positions")
 # What a layer keeps, in values that go in and out of its matrices. Measured with LoRA: 1.0 in LLaMA
 # and BERT, 0.8 in T5, 1.8 in GPT-2, whose GELU goes in steps; a layer used many times counts once.
@@ -38,6 +39,15 @@ class Pretrained(base.Family):
             + self.scored(tokens, targets) * vocab_size
         )
 
+    def recomputed_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        """About; where nobody knows how many layers there are, as if none were computed again."""
+        base, scores = self._base(), self.scored(tokens, targets) * vocab_size
+        if base.stack is None or not base.matrices:
+            return self.activation_values(vocab_size, tokens, targets)
+        depth, width = len(base.stack.layers), min(matrix.inputs for matrix in base.matrices)
+        widths = sum(m.count * (m.inputs + m.outputs) for m in base.matrices)
+        return round(tokens * (depth * width + ACTIVATIONS * widths / depth)) + scores
+
     def scored(self, tokens: int, targets: int) -> int:
         """Places for which a pass computes the scores of all words."""
         return tokens
@@ -55,19 +65,14 @@ class Pretrained(base.Family):
         """
         import transformers
 
-        transformers.logging.set_verbosity_error()  # its words and bars would cut up the screen
-        transformers.logging.disable_progress_bar()
-        options = {"local_files_only": True, "trust_remote_code": False}
+        _hush()
         held = _held(self._base().precision)
         try:
-            config = transformers.AutoConfig.from_pretrained(folder, **options)
             model, found = getattr(transformers, self.auto).from_pretrained(
-                folder, **held, use_safetensors=True, output_loading_info=True, **options
+                folder, **held, use_safetensors=True, output_loading_info=True, **OWN_FILES
             )
         except (OSError, KeyError, ValueError) as error:
-            why = str(error).splitlines()[0]
-            raise ValueError(f"the base cannot be loaded as {self.label}: {why}") from error
-        self._require_length(config, sequence_length)
+            raise self._no_such_base(error) from error
         lacking = sorted(found["missing_keys"]) + [str(key) for key in found["mismatched_keys"]]
         if lacking:
             raise ValueError(
@@ -76,6 +81,35 @@ class Pretrained(base.Family):
             )
         if found["unexpected_keys"]:
             log.info("not used of the base: %s", ", ".join(sorted(found["unexpected_keys"])))
+        return self._checked(model, vocab_size, sequence_length)
+
+    def outline(self, folder: Path, vocab_size: int, sequence_length: int) -> Module:
+        import torch
+        import transformers
+        from accelerate import init_empty_weights
+
+        _hush()
+        dtype = _held(self._base().precision)["dtype"]
+        try:
+            config = transformers.AutoConfig.from_pretrained(folder, **OWN_FILES)
+            with init_empty_weights(include_buffers=False):
+                model = getattr(transformers, self.auto).from_config(config, dtype=dtype)
+        except (OSError, KeyError, ValueError) as error:
+            raise self._no_such_base(error) from error
+        model.tie_weights()
+        empty: dict[torch.nn.Parameter, torch.nn.Parameter] = {}
+        for part in model.modules():
+            for name, param in part.named_parameters(recurse=False):
+                one_for_all = torch.zeros((), dtype=dtype).expand(param.shape)
+                part._parameters[name] = empty.setdefault(param, torch.nn.Parameter(one_for_all))
+        return self._checked(model, vocab_size, sequence_length)
+
+    def _no_such_base(self, error: Exception) -> ValueError:
+        why = str(error).splitlines()[0]
+        return ValueError(f"the base cannot be loaded as {self.label}: {why}")
+
+    def _checked(self, model: Any, vocab_size: int, sequence_length: int) -> Module:
+        self._require_length(model.config, sequence_length)
         words = model.get_input_embeddings().weight.shape[0]
         if words < vocab_size:
             raise ValueError(
@@ -89,6 +123,14 @@ class Pretrained(base.Family):
         longest = next((n for key in LENGTHS if (n := getattr(config, key, None))), None)
         if longest:
             base.require_length(longest, sequence_length)
+
+
+def _hush() -> None:
+    """The words and bars of transformers would cut up the screen."""
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
 
 
 def _held(precision: Precision) -> dict[str, Any]:

@@ -63,11 +63,22 @@ class Albert(base.Family):
         """A token keeps in a layer, of h values each: q, k, v, what attention made of them, what
         both norms got and made (8), and five of the inner width, as GELU goes in steps (20).
         """
+        layers = self.params.layers * self._layer_values(tokens)
+        return layers + self._other_values(vocab_size, tokens, targets)
+
+    def recomputed_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        inputs = self.params.layers * tokens * self.params.hidden
+        layer = self._layer_values(tokens)
+        return inputs + layer + self._other_values(vocab_size, tokens, targets)
+
+    def _layer_values(self, tokens: int) -> int:
         p = self.params
-        layers = p.layers * tokens * (28 * p.hidden + p.heads + 4)
+        return int(tokens * (28 * p.hidden + p.heads + 4))
+
+    def _other_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        p = self.params
         embeddings = tokens * (2 * p.embedding + 2)
-        head = targets * (6 * p.embedding + p.hidden + 2 + vocab_size)
-        return layers + embeddings + head
+        return int(embeddings + targets * (6 * p.embedding + p.hidden + 2 + vocab_size))
 
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
         from transformers import AlbertConfig, AlbertForMaskedLM, AlbertForPreTraining

@@ -108,6 +108,12 @@ class Family:
         """
         raise NotImplementedError
 
+    def recomputed_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        """The same where each layer keeps what goes into it alone, and is computed again for its
+        gradient: with all of one layer, at the height of that.
+        """
+        return self.activation_values(vocab_size, tokens, targets)
+
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
         """A fresh model. Raises ValueError when `sequence_length` is more than it can hold."""
         raise NotImplementedError
@@ -120,6 +126,10 @@ class Family:
 
     def load(self, folder: Path, vocab_size: int, sequence_length: int) -> Module:
         """The base in `folder`. Raises ValueError when it is not what the recipe needs."""
+        raise NotImplementedError
+
+    def outline(self, folder: Path, vocab_size: int, sequence_length: int) -> Module:
+        """The same without the values of its parameters, which take no memory. Raises as `load`."""
         raise NotImplementedError
 
     def loss_sum(self, model: Module, batch: Batch) -> Tensor:

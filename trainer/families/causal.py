@@ -40,9 +40,20 @@ class Causal(base.Family):
 
     def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
         """As in ALBERT, whose layers are of the same kind; and the scores of every token."""
+        layers = self.params.layers * self._layer_values(tokens)
+        return layers + self._other_values(vocab_size, tokens, targets)
+
+    def recomputed_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        inputs = self.params.layers * tokens * self.params.hidden
+        layer = self._layer_values(tokens)
+        return inputs + layer + self._other_values(vocab_size, tokens, targets)
+
+    def _layer_values(self, tokens: int) -> int:
         p = self.params
-        layers = p.layers * tokens * (28 * p.hidden + p.heads + 4)
-        return layers + tokens * (2 * p.hidden + 2) + targets * vocab_size
+        return int(tokens * (28 * p.hidden + p.heads + 4))
+
+    def _other_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        return int(tokens * (2 * self.params.hidden + 2) + targets * vocab_size)
 
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:
         from transformers import GPT2Config, GPT2LMHeadModel

@@ -12,7 +12,7 @@ from trainer.launcher.place import Unusable
 from trainer.parts import first_problem
 from trainer.planner import compute, devices
 from trainer.planner.books import Book, Setting, of_model, of_recipe
-from trainer.planner.fit import judge
+from trainer.planner.fit import Verdict, judge, judge_device
 from trainer.planner.shapes import SHAPES
 from trainer.planner.traffic import day_bytes, transfer_s
 from trainer.planner.training import FROZEN_BYTES, OPTIMIZERS, PRECISIONS, Part, total
@@ -58,7 +58,7 @@ def plan(given: argparse.Namespace) -> int:
         _check_numbers(given)
         asked = [devices.find(key) for key in given.device]
         book = _book(given, on_gpu=any(device.is_gpu for device in asked[:1]))
-        answers = [(one.name, judge(_book(given, on_gpu=one.is_gpu).parts, one)) for one in asked]
+        answers = [(device.name, _judged(given, device)) for device in asked]
         lines = [book.title, *_table(book.parts), _traffic(book), *_work(book, given)]
     except ValidationError as error:
         raise Unusable(f"{given.what} is no recipe: {first_problem(error)}") from error
@@ -80,6 +80,13 @@ def _check_numbers(given: argparse.Namespace) -> None:
         raise ValueError(
             f"{given.sequences} sequences at once make no sense: at most {MOST_SEQUENCES:,} do"
         )
+
+
+def _judged(given: argparse.Namespace, device: devices.Device) -> Verdict:
+    """A recipe's in the best way that fits."""
+    if (path := Path(given.what)).is_file():
+        return judge_device(_recipe(path), device, given.sequences or None)
+    return judge(_book(given, on_gpu=device.is_gpu).parts, device)
 
 
 def _book(given: argparse.Namespace, *, on_gpu: bool) -> Book:

@@ -1,13 +1,14 @@
-"""Whether a machine can hold what training asks of it, and why not."""
+"""Whether a machine can hold what training asks of it, in which way, and why not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from trainer.planner.devices import Device, computer, named
 from trainer.planner.need import need_of
 from trainer.planner.training import Part, total
+from trainer.planner.ways import Way, ways_of
 from trainer.planner.words import size
 from trainer.recipe import Recipe
 
@@ -18,6 +19,7 @@ NO_GPU = "CPU"
 class Verdict:
     fits: bool
     words: str
+    way: Way = Way.PLAIN
 
 
 def judge(parts: Sequence[Part], device: Device) -> Verdict:
@@ -36,6 +38,11 @@ def judge(parts: Sequence[Part], device: Device) -> Verdict:
     )
 
 
+def judge_device(recipe: Recipe, device: Device, sequences: int | None = None) -> Verdict:
+    """By the best way in which it fits; by the last where there is none."""
+    return _best(recipe, lambda parts: judge(parts, device), device.is_gpu, sequences)
+
+
 def judge_machine(recipe: Recipe, memory_bytes: int, accelerator: str = NO_GPU) -> Verdict | None:
     """By what a device tells of itself; None where that is too little.
 
@@ -44,9 +51,28 @@ def judge_machine(recipe: Recipe, memory_bytes: int, accelerator: str = NO_GPU) 
     if not memory_bytes:
         return None
     on_gpu = accelerator != NO_GPU
-    parts = need_of(recipe, on_gpu=on_gpu).parts
     gpu = named(accelerator) if on_gpu else None
-    if gpu is not None and not (verdict := judge(parts, gpu)).fits:
-        return verdict
-    own = [part for part in parts if part.on_host or not on_gpu]
-    return judge(own, computer(memory_bytes))
+
+    def whole(parts: Sequence[Part]) -> Verdict:
+        if gpu is not None and not (verdict := judge(parts, gpu)).fits:
+            return verdict
+        own = [part for part in parts if part.on_host or not on_gpu]
+        return judge(own, computer(memory_bytes))
+
+    return _best(recipe, whole, on_gpu)
+
+
+def _best(
+    recipe: Recipe,
+    judged: Callable[[Sequence[Part]], Verdict],
+    on_gpu: bool,
+    sequences: int | None = None,
+) -> Verdict:
+    verdict = Verdict(False, "")
+    for way in ways_of(recipe):
+        rows = sequences if way is Way.PLAIN else None
+        verdict = replace(judged(need_of(recipe, rows, on_gpu=on_gpu, way=way).parts), way=way)
+        if verdict.fits:
+            more = f"; {way.words}" if way.words else ""
+            return replace(verdict, words=f"{verdict.words}{more}")
+    return verdict

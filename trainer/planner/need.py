@@ -15,7 +15,8 @@ from typing import Any
 from trainer import catalogue
 from trainer.planner import training
 from trainer.planner.training import Part
-from trainer.recipe import Recipe
+from trainer.planner.ways import Way
+from trainer.recipe import Base, Recipe
 
 VALUE_BYTES = 4
 TARGET_SHARE = {"masked": 0.15, "causal": 1.0, "spans": 0.23}  # of the tokens, as `data` has it
@@ -45,15 +46,22 @@ class Need:
         return self.total - self.gpu_bytes
 
 
-def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = False) -> Need:
-    """With `sequences` at once; None: as many as the recipe says, and 1 where devices find it.
+def need_of(
+    recipe: Recipe,
+    sequences: int | None = None,
+    *,
+    on_gpu: bool = False,
+    way: Way = Way.PLAIN,
+) -> Need:
+    """With `sequences` at once; None: as many as the recipe says, and 1 where devices find it, or
+    `way` is another than the plain one.
 
     Raises ValueError for an unknown family or strategy.
     """
     family = catalogue.family_of(recipe)
     strategy = catalogue.create("strategies", recipe.strategy)
     parameters = catalogue.trained_parameters(recipe)
-    rows = sequences or recipe.micro_batch or 1
+    rows = sequences or (recipe.micro_batch if way is Way.PLAIN else None) or 1
     vector = VALUE_BYTES * parameters
     optimizer = strategy.optimizer
     if optimizer == "sgd" and strategy.momentum:
@@ -62,12 +70,13 @@ def need_of(recipe: Recipe, sequences: int | None = None, *, on_gpu: bool = Fals
     moments = training.OPTIMIZERS[optimizer]
     handed_on = 1 + shared + (0 if strategy.local else moments)  # what newcomers download
     offered = catalogue.offered_values(recipe) / parameters
-    pass_bytes = vector + activation_bytes(family, recipe, rows)
+    recomputes = way is not Way.PLAIN
+    pass_bytes = vector + activation_bytes(family, recipe, rows, recomputes=recomputes)
     step = round((1 + (2 if on_gpu else 1) * offered) * vector)  # the average is brought there
     copies = round((offered + handed_on) * vector)
     sent = round(offered * vector)
     parts = [
-        _frozen(recipe),
+        _streamed(recipe) if way is Way.STREAMED else _frozen(recipe),
         *training.training_parts(parameters, "fp32", optimizer),
         *training.swarm_parts(parameters, state=shared + own, offered=offered),
         Part("good state", handed_on * vector, "to go back to after a bad step", on_host=True),
@@ -103,16 +112,36 @@ def _frozen(recipe: Recipe) -> Part:
     if recipe.base is None or recipe.adapter is None:
         return Part("frozen base", 0)
     base, frozen = recipe.base, catalogue.adapter_of(recipe).frozen_parameters(recipe.base)
-    rest = 2 if base.precision == "bf16" else VALUE_BYTES
-    matrices = min(frozen, sum(m.count * m.inputs * m.outputs for m in base.matrices))
+    matrices = min(frozen, _matrix_values(base))
     each = {"fp32": 4.0, "bf16": 2.0, **training.FROZEN_BYTES}[base.precision]
-    held = rest * (frozen - matrices) + each * matrices
+    held = _rest_bytes(base) * (frozen - matrices) + each * matrices
     return Part("frozen base", round(held), f"its matrices in {base.precision}")
 
 
-def activation_bytes(family: Any, recipe: Recipe, sequences: int) -> int:
+def _streamed(recipe: Recipe) -> Part:
+    """The largest layer, or what is outside of layers: the word vectors, which also score."""
+    base = recipe.base
+    assert base is not None, "what is frozen is a base"
+    layer = max(base.stack.layers) if base.stack else _matrix_values(base)
+    most = max(layer, base.parameters - _matrix_values(base))
+    words = "of the frozen base at once; the rest is read when it is needed"
+    return Part("layer in use", _rest_bytes(base) * most, words)
+
+
+def _rest_bytes(base: Base) -> int:
+    """Of a value outside of the layers' matrices."""
+    return 2 if base.precision == "bf16" else VALUE_BYTES
+
+
+def _matrix_values(base: Base) -> int:
+    return sum(m.count * m.inputs * m.outputs for m in base.matrices)
+
+
+def activation_bytes(
+    family: Any, recipe: Recipe, sequences: int, *, recomputes: bool = False
+) -> int:
     """At the height of a pass: what is kept for the gradient, and two gradients of the scores."""
     tokens, words = sequences * recipe.sequence_length, recipe.tokenizer.vocab_size
     targets = math.ceil(TARGET_SHARE[family.objective.kind] * tokens)
-    values = family.activation_values(words, tokens, targets) + 2 * targets * words
-    return VALUE_BYTES * int(values)
+    kept = family.recomputed_values if recomputes else family.activation_values
+    return VALUE_BYTES * int(kept(words, tokens, targets) + 2 * targets * words)

@@ -1,4 +1,9 @@
-"""Which collaboration a device gets that did not pick one: by fit, need and fairness."""
+"""Which collaboration a device gets that did not pick one: by fit, need and fairness.
+
+A device that is too small for some of them gets of the others what it can do most for: all of a
+model, LoRA, the top layers, then with part of each pass computed again, then with frozen layers
+read from disk; and of those that suit it as well, where the fewest devices are at work.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,10 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from trainer.planner.fit import judge_machine
+from trainer.catalogue import adapter_of
+from trainer.planner.fit import Verdict, judge_machine
+from trainer.planner.ways import Way
+from trainer.recipe import Recipe
 from trainer.wire import Machine
 from webapp.collaborations import access
 from webapp.collaborations.models import Collaboration, State
@@ -44,44 +52,72 @@ def place(device: Device, machine: Machine, *, now: datetime) -> Placement:
     device.refresh_from_db(fields=["placed_in", "placed_because"])
     device.machine = machine.model_dump(mode="json")
     device.save(update_fields=["machine"])
-    obstacles = {each: _obstacle(machine, each) for each in open_to_it}
-    fitting = [each for each, obstacle in obstacles.items() if not obstacle]
+    verdicts = {each: _verdict(machine, each.recipe) for each in open_to_it}
+    fitting = {each: verdict for each, verdict in verdicts.items() if verdict.fits}
     if not fitting:
-        return Placement(None, _why_nowhere(obstacles.items()))
+        return Placement(None, _why_nowhere(verdicts.items()))
     if stays := next((each for each in fitting if each.pk == device.placed_in_id), None):
         return Placement(stays, device.placed_because)
-    return _put(device, fitting, now)
+    is_small = any(
+        not each.recipe.is_private and (not verdict.fits or verdict.way)
+        for each, verdict in verdicts.items()
+    )
+    return _put(device, fitting, now, is_small=is_small)
 
 
-def _put(device: Device, fitting: list[Collaboration], now: datetime) -> Placement:
-    busy = at_work(fitting, since=now - ON_ITS_WAY, besides=device)
-    chosen = min(fitting, key=lambda each: busy[each.pk])
-    reason = _why(busy[chosen.pk], len(fitting))
+def _put(
+    device: Device, fitting: dict[Collaboration, Verdict], now: datetime, *, is_small: bool
+) -> Placement:
+    busy = at_work(list(fitting), since=now - ON_ITS_WAY, besides=device)
+    turns = {each: _turn(each.recipe, verdict.way) for each, verdict in fitting.items()}
+    first = min(turns.values())
+    suiting = [each for each, turn in turns.items() if turn == first or not is_small]
+    chosen = min(suiting, key=lambda each: busy[each.pk])
+    reason = _why(busy[chosen.pk], len(suiting), len(fitting))
+    if what := _what(chosen.recipe, fitting[chosen].way):
+        reason = f"{reason} {what}"
     placed = {"placed_in": chosen, "placed_at": now, "placed_because": reason}
     Device.objects.filter(pk=device.pk).update(**placed)
     return Placement(chosen, reason)
 
 
-def _obstacle(machine: Machine, collaboration: Collaboration) -> str:
-    """Why the site does not put it there; "": it may."""
-    recipe = collaboration.recipe
+def _verdict(machine: Machine, recipe: Recipe) -> Verdict:
+    """Whether the site may put it there, and why not."""
     if recipe.is_private:
-        return OWN_TEXTS
-    verdict = judge_machine(recipe, machine.memory_bytes, machine.accelerator)
-    return "" if verdict is None or verdict.fits else verdict.words
+        return Verdict(False, OWN_TEXTS)
+    known = judge_machine(recipe, machine.memory_bytes, machine.accelerator)
+    return known or Verdict(True, "tells nothing of its memory")
 
 
-def _why(devices: int, choices: int) -> str:
-    if choices == 1:
+def _turn(recipe: Recipe, way: Way) -> tuple[Way, int]:
+    """What a small device gets first is the least."""
+    adapter = adapter_of(recipe)
+    return way, adapter.turn if adapter else 0
+
+
+def _why(devices: int, choices: int, fitting: int) -> str:
+    """Where it is one of `choices` that suit the device alike, among more that are `fitting`."""
+    if fitting == 1:
         return "It is the only open collaboration that fits this device."
+    if choices == 1:
+        return f"Of {fitting} open collaborations that fit this device, this one suits it best."
     at_work = {0: "no device is at work there", 1: "only one device is at work there"}
     count = at_work.get(devices, f"the fewest devices are at work there: {devices}")
-    fitting = f"Of {choices} open collaborations that fit this device"
-    return f"{fitting}, this one needs it most: {count}."
+    which = "suit this device best" if choices < fitting else "fit this device"
+    return f"Of {choices} open collaborations that {which}, this one needs it most: {count}."
 
 
-def _why_nowhere(obstacles: Iterable[tuple[Collaboration, str]]) -> str:
-    words: Iterator[str] = (f"{each.title} {obstacle}" for each, obstacle in obstacles)
+def _what(recipe: Recipe, way: Way) -> str:
+    """What it does there; "" where that is all that there is to do."""
+    adapter = adapter_of(recipe)
+    if adapter is None and not way.words:
+        return ""
+    trains = adapter.trains if adapter else "all of the model"
+    return f"It trains {', '.join(filter(None, (trains, way.words)))}."
+
+
+def _why_nowhere(verdicts: Iterable[tuple[Collaboration, Verdict]]) -> str:
+    words: Iterator[str] = (f"{each.title} {verdict.words}" for each, verdict in verdicts)
     listed = "; ".join(words)
     if not listed:
         return NOTHING_OPEN

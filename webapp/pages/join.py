@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from trainer.catalogue import adapter_of
 from trainer.planner.fit import NO_GPU, Verdict, judge_machine
 from trainer.recipe import Recipe
 from webapp.accounts.models import User
@@ -67,6 +68,7 @@ def show(request: HttpRequest, slug: str = "") -> HttpResponse:
     if collaboration:
         recipe = collaboration.recipe
         context |= {"own_texts": recipe.is_private, "size": size_of(recipe)}
+        context["adapter"] = adapter_of(recipe)
         context["fits"] = list(_fits(acting_user(request), recipe))
     if request.method == "POST" and not context["refusal"]:
         try:
