@@ -106,7 +106,9 @@ def test_files_without_a_prefix_and_in_several_parts_are_read(base_of, tmp_path)
     for name, part in zip(names, parts, strict=True):
         save_file(part, tmp_path / name, metadata={"format": "pt"})
     index = {k: name for name, part in zip(names, parts, strict=True) for k in part}
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
+    (tmp_path / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": index})
+    )
     (tmp_path / "config.json").write_bytes((base_of("gpt2") / "config.json").read_bytes())
     for adapter in (lora(), top_layers(1)):
         held, streams = pair(adapt(tmp_path, "gpt2", adapter=adapter), tmp_path)
