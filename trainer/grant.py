@@ -154,6 +154,44 @@ class ShardAnswer(Message):
     reason: Line = ""
 
 
+class Evaluated(Message):
+    """What a device measured of one part of the held-out text; an empty part has no tokens."""
+
+    checkpoint: Sha256
+    part: int = Field(ge=0, lt=1000)
+    loss_sum: float = Field(ge=0, description="Of the losses of all target tokens.")
+    tokens: Count
+    compute_s: Seconds = 0.0
+
+
+class EvaluationRequest(Message):
+    """POST /api/v1/device/collaborations/{slug}/evaluation: asks for the next part to evaluate.
+
+    `done`: the one before it, which counts once, and only for who holds its lease.
+    """
+
+    recipe_sha256: Sha256
+    done: Evaluated | None = None
+
+
+class EvaluationTask(Message):
+    """Part `part` of `num_parts` of the held-out text, with the parameters of a checkpoint. No
+    other device has it for `valid_s` from now.
+    """
+
+    checkpoint: Checkpoint
+    part: int = Field(ge=0)
+    num_parts: int = Field(ge=1)
+    valid_s: Seconds
+
+
+class EvaluationAnswer(Message):
+    """`task` None: there is none for this device now, for `reason`."""
+
+    task: EvaluationTask | None
+    reason: Line = ""
+
+
 class Clock(Message):
     """GET /api/v1/clock: the site's time, for measuring a device's offset."""
 

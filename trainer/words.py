@@ -11,6 +11,7 @@ class Activity(StrEnum):
     STARTING = "starting"
     CATCHING_UP = "catching_up"
     TRAINING = "training"
+    EVALUATING = "evaluating"
     MATCHMAKING = "matchmaking"
     AVERAGING = "averaging"
     WAITING = "waiting"
@@ -22,6 +23,7 @@ class Role(StrEnum):
     PEER = "peer"
     SENDER = "sender"  # client mode: sends, is not reachable
     COORDINATOR = "coordinator"
+    EVALUATOR = "evaluator"  # no member of the swarm: measures checkpoints, and trains nothing
 
 
 class Outcome(StrEnum):

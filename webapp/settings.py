@@ -69,6 +69,7 @@ INSTALLED_APPS = [
     "webapp.credit",
     "webapp.artifacts",
     "webapp.shards",
+    "webapp.evaluations",
     "webapp.live",
     "webapp.lab",
     "webapp.tokenizers",
@@ -227,7 +228,6 @@ CONTENT_SECURITY_POLICY = {
 }
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-SESSION_COOKIE_HTTPONLY = True
 if PRODUCTION:
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = True
     SECURE_REDIRECT_EXEMPT = [r"^ping$"]

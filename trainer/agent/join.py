@@ -20,6 +20,8 @@ from trainer.grant import (
     DialBackRequest,
     Enrolled,
     EnrolRequest,
+    EvaluationAnswer,
+    EvaluationRequest,
     Heard,
     JoinGrant,
     JoinRequest,
@@ -103,6 +105,10 @@ class Api:
 
     def passport(self, slug: str, peer_key: str) -> Passport:
         return self._call(f"device/collaborations/{slug}/passport", Passport, _request(peer_key))
+
+    def evaluation(self, slug: str, request: EvaluationRequest) -> EvaluationAnswer:
+        path = f"device/collaborations/{slug}/evaluation"
+        return self._call(path, EvaluationAnswer, request)
 
     def shard(self, slug: str, request: ShardRequest, timeout_s: float) -> ShardAnswer:
         path = f"device/collaborations/{slug}/shards"

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from trainer import __version__
 from trainer.agent import restarts
+from trainer.agent.evaluating import IN_WORDS, Evaluation, must_evaluate
 from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
 from trainer.agent.outbox import Outbox
@@ -31,10 +32,12 @@ from trainer.agent.watchdog import Watchdog
 from trainer.agent.wishes import Wishes
 from trainer.device import clock, doctor
 from trainer.engine.discretion import told
+from trainer.engine.job import Job
 from trainer.grant import JoinGrant
 from trainer.launcher import web
 from trainer.launcher.machine import facts
 from trainer.launcher.place import make_folder
+from trainer.recipe import Recipe
 from trainer.swarm import identity
 from trainer.swarm.orphans import ProcessEnded
 from trainer.wire import (
@@ -109,8 +112,7 @@ class Session:
         grant = self._persist(lambda: self._api.join(self._seat.slug, key))
         check_named(self._seat, grant.recipe, self._wishes)
         self._wishes.site(grant.control)
-        timing = grant.recipe.round
-        self._seat = self._persist(lambda: seated(self._seat, timing, self._api, self._view.say))
+        self._seat = self._persist(lambda: self._seated(grant.recipe))
         passport = PassportHolder(
             self._api, self._seat.slug, key, first=grant.passport, offset_s=offset_s
         )
@@ -125,22 +127,18 @@ class Session:
         mover = Mover(self._api, self._seat.slug, self._wishes)
         cause, reason = LeaveCause.FAILED, "the agent failed before it trained"
         try:
-            preparation = Preparation(self._seat, self._wishes, outbox, self._persist)
-            preparation.check_shared_memory(grant.recipe)
-            job = preparation.make_job(grant, passport, offset_s, self._api)
-            if self._seat.role is not Role.COORDINATOR:
-                finding = self._persist(lambda: doctor.check_swarm(grant.bootstrap))
-                if finding.state is not doctor.State.GOOD:
-                    self._view.say(str(finding))
-            words = "loading what trains"
-            outbox.progress(Progress(round=0, activity=Activity.STARTING, reason=words))
-            from trainer.engine.peer import take_part  # waits for load_engine
-
-            watchdog.start()
             if self._seat.is_placed:
                 mover.start()
-            job = replace(job, shards=shards, tell_own=self._view.show_own)
-            cause = take_part(job, outbox, self._wishes)
+            if self._seat.role is Role.EVALUATOR:
+                ports = (self._api, outbox, self._wishes, self._persist)
+                cause = Evaluation(self._seat, grant, *ports).run()
+            else:
+                job = self._job(grant, passport, offset_s, outbox)
+                from trainer.engine.peer import take_part  # waits for load_engine
+
+                watchdog.start()
+                job = replace(job, shards=shards, tell_own=self._view.show_own)
+                cause = take_part(job, outbox, self._wishes)
             reason = self._wishes.current().reason
             if cause is LeaveCause.FAILED:
                 reason = outbox.last_words
@@ -161,6 +159,27 @@ class Session:
             self._leave(spool, link, cause, reason)
         if cause not in GOOD_ENDS:
             self._wishes.stop(reason or "The engine failed; the log file says more.", cause)
+
+    def _seated(self, recipe: Recipe) -> Seat:
+        """The seat with the role that this device can play. Raises as `seated`."""
+        if self._seat.role is Role.PEER and must_evaluate(recipe):
+            self._view.say(IN_WORDS)
+            return replace(self._seat, role=Role.EVALUATOR)
+        return seated(self._seat, recipe.round, self._api, self._view.say)
+
+    def _job(
+        self, grant: JoinGrant, passport: PassportHolder, offset_s: float, outbox: Outbox
+    ) -> Job:
+        """Of a member of the swarm, with all that it needs on this machine. Raises Stopped."""
+        preparation = Preparation(self._seat, self._wishes, outbox, self._persist)
+        preparation.check_shared_memory(grant.recipe)
+        job = preparation.make_job(grant, passport, offset_s, self._api)
+        if self._seat.role is not Role.COORDINATOR:
+            finding = self._persist(lambda: doctor.check_swarm(grant.bootstrap))
+            if finding.state is not doctor.State.GOOD:
+                self._view.say(str(finding))
+        outbox.progress(Progress(round=0, activity=Activity.STARTING, reason="loading the engine"))
+        return job
 
     def _begin_anew(self, why: str) -> None:
         """After this session; unless that happens again and again."""

@@ -30,6 +30,7 @@ WORDS = {
     Activity.STARTING: "starting",
     Activity.CATCHING_UP: "catching up with the others",
     Activity.TRAINING: "training",
+    Activity.EVALUATING: "evaluating",
     Activity.MATCHMAKING: "looking for partners",
     Activity.AVERAGING: "averaging with the others",
     Activity.WAITING: "waiting",

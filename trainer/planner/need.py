@@ -15,7 +15,7 @@ from typing import Any
 from trainer import catalogue
 from trainer.planner import training
 from trainer.planner.training import Part
-from trainer.planner.ways import Way
+from trainer.planner.ways import Way, is_streamable
 from trainer.recipe import Base, Recipe
 
 VALUE_BYTES = 4
@@ -23,6 +23,7 @@ TARGET_SHARE = {"masked": 0.15, "causal": 1.0, "spans": 0.23}  # of the tokens, 
 COPIES = 3  # of a state that is handed on: the first process's, the one in shared memory, the sent
 # Measured: an agent with a model of 70 thousand parameters, Linux, torch 2.13 for the processor.
 PROGRAM_BYTES = 700_000_000
+EVALUATOR_BYTES = 500_000_000  # measured as well: there are no other processes
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ def need_of(
 
     Raises ValueError for an unknown family or strategy.
     """
+    if way is Way.EVALUATING:
+        return _evaluation(recipe, on_gpu=on_gpu)
     family = catalogue.family_of(recipe)
     strategy = catalogue.create("strategies", recipe.strategy)
     parameters = catalogue.trained_parameters(recipe)
@@ -91,6 +94,18 @@ def need_of(
             Part("kept by forked processes", forked, "weights as they began, and the like")
         )
     parts.append(Part("programs", PROGRAM_BYTES, "Python, torch and hivemind", on_host=True))
+    return Need(parameters, tuple(part for part in parts if part.bytes), on_gpu)
+
+
+def _evaluation(recipe: Recipe, *, on_gpu: bool) -> Need:
+    """Of who holds the parameters and nothing that training needs."""
+    family, parameters = catalogue.family_of(recipe), catalogue.trained_parameters(recipe)
+    parts = (
+        _streamed(recipe) if is_streamable(recipe) else _frozen(recipe),
+        Part("weights", VALUE_BYTES * parameters, "what the model is"),
+        Part("a pass", activation_bytes(family, recipe, 1, recomputes=True), "of one sequence"),
+        Part("programs", EVALUATOR_BYTES, "Python and torch", on_host=True),
+    )
     return Need(parameters, tuple(part for part in parts if part.bytes), on_gpu)
 
 

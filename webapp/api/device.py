@@ -12,6 +12,8 @@ from trainer.grant import (
     DialBackRequest,
     Enrolled,
     EnrolRequest,
+    EvaluationAnswer,
+    EvaluationRequest,
     Heard,
     JoinGrant,
     JoinRequest,
@@ -38,6 +40,7 @@ from webapp.core.errors import UserError
 from webapp.devices.dialback import dial_back
 from webapp.devices.services import enrol as enrol_device
 from webapp.devices.services import note_second_start
+from webapp.evaluations.services import next_part
 from webapp.shards.selectors import heard_at
 from webapp.shards.services import lease_shard
 
@@ -152,6 +155,19 @@ def heard(request: DeviceRequest, slug: Path[Slug]) -> Heard:
     _only_coordinators(request)
     when = heard_at(collaboration_by_slug(slug))
     return Heard(heard_at=when.timestamp() if when else None)
+
+
+@router.post(
+    PLACE + "/evaluation",
+    auth=DeviceToken(),
+    response={200: EvaluationAnswer} | problems(401, 403, 404, 409),
+    throttle=PerMinute("evaluation", 60),
+)
+def evaluation(
+    request: DeviceRequest, slug: Path[Slug], body: EvaluationRequest
+) -> EvaluationAnswer:
+    """Takes what a device measured of the held-out text, and gives it the next part of that."""
+    return next_part(request.auth, collaboration_by_slug(slug), body, now=timezone.now())
 
 
 @router.post(

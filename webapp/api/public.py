@@ -58,9 +58,12 @@ class CollaborationLine(Schema):
 
 
 class Totals(Schema):
+    """`evaluated`: target tokens that checkpoints were measured with."""
+
     samples: int
     tokens: int
     rounds: int
+    evaluated: int
     compute_s: float
 
 

@@ -2,7 +2,7 @@
 
 A device that is too small for some of them gets of the others what it can do most for: all of a
 model, LoRA, the top layers, then with part of each pass computed again, then with frozen layers
-read from disk; and of those that suit it as well, where the fewest devices are at work.
+read from disk, then to evaluate and train nothing; and of those that suit it as well, where the fewest devices are at work.
 """
 
 from __future__ import annotations

@@ -125,6 +125,7 @@ PHRASES = {
     "starting": _("starting"),
     "catching_up": _("catching up"),
     "training": _("training"),
+    "evaluating": _("evaluating"),
     "matchmaking": _("looking for its group"),
     "averaging": _("averaging"),
     "waiting_activity": _("waiting"),

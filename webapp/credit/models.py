@@ -50,6 +50,7 @@ class HourlyCredit(models.Model):
 
     `user` null: the account was deleted, its figures stay in the totals. `weight` adds up which
     part of the weight of all offers this device's had in each of `rounds`, where agents tell it.
+    `evaluated` are target tokens that checkpoints were measured with, which trained nothing.
     """
 
     collaboration = models.ForeignKey("collaborations.Collaboration", on_delete=models.CASCADE)
@@ -59,6 +60,7 @@ class HourlyCredit(models.Model):
     samples = models.PositiveBigIntegerField(default=0)
     tokens = models.PositiveBigIntegerField(default=0)
     rounds = models.PositiveBigIntegerField(default=0)
+    evaluated = models.PositiveBigIntegerField(default=0)
     compute_s = models.FloatField(default=0.0)
     weight = models.FloatField(default=0.0)
 

@@ -24,6 +24,7 @@ SUMS = {
     "samples": Sum("samples", default=0),
     "tokens": Sum("tokens", default=0),
     "rounds": Sum("rounds", default=0),
+    "evaluated": Sum("evaluated", default=0),
     "compute_s": Sum("compute_s", default=0.0),
 }
 
@@ -33,6 +34,7 @@ class Totals:
     samples: int
     tokens: int
     rounds: int
+    evaluated: int
     compute_s: float
 
 
@@ -87,7 +89,7 @@ def leaderboard(
         credit.filter(listed)
         .values("user")
         .annotate(**SUMS)
-        .filter(samples__gt=0)
+        .filter(Q(samples__gt=0) | Q(evaluated__gt=0))
         .order_by(f"-{by}", "-samples", "user")
     )
     shown = Paginator(places, PAGE_SIZE).get_page(page)

@@ -10,12 +10,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from trainer.wire import Receipt as WireReceipt
 from trainer.wire import Report, Role
+from webapp.collaborations.models import Collaboration
 from webapp.credit.models import HourlyCredit, Receipt
-from webapp.devices.models import Session
+from webapp.devices.models import Device, Session
 
 
 @dataclass
@@ -118,6 +120,22 @@ def _count(new: list[Receipt], sessions: dict[UUID, Session], now: datetime) -> 
             credit[session.collaboration_id, device.owner_id, device.pk].add(receipt)
     _add_to_hour(credit, now.replace(minute=0, second=0, microsecond=0))
     _add_to_sessions([sessions[key] for key in worked], worked)
+
+
+def book_evaluation(
+    device: Device, collaboration: Collaboration, *, tokens: int, compute_s: float, now: datetime
+) -> None:
+    """Of a device that measured a checkpoint with so many target tokens. Call it in the transaction
+    that notes what was measured, which counts once."""
+    row, _ = HourlyCredit.objects.get_or_create(
+        collaboration=collaboration,
+        device=device,
+        hour=now.replace(minute=0, second=0, microsecond=0),
+        defaults={"user": device.owner},
+    )
+    HourlyCredit.objects.filter(pk=row.pk).update(
+        evaluated=F("evaluated") + tokens, compute_s=F("compute_s") + compute_s
+    )
 
 
 def _add_to_hour(credit: dict[tuple[Any, ...], Sums], hour: datetime) -> None:

@@ -135,12 +135,12 @@ def my_sessions(user: User, page: int | str = 1) -> Page[Session]:
 
 
 def at_work(collaborations: Iterable[Any], *, since: datetime, besides: Device) -> Counter[Any]:
-    """How many devices are in each (by its primary key), or were placed there after `since`.
+    """How many devices train in each (by its primary key), or were placed there after `since`.
 
     The site's own devices do not count, nor does `besides`.
     """
     open_sessions = Session.objects.filter(collaboration__in=collaborations, ended_at__isnull=True)
-    peers = open_sessions.exclude(role=Role.COORDINATOR)
+    peers = open_sessions.exclude(role__in=(Role.COORDINATOR, Role.EVALUATOR))
     on_their_way = Device.objects.filter(placed_in__in=collaborations, placed_at__gt=since)
     places = {
         *peers.values_list("device", "collaboration"),

@@ -19,6 +19,7 @@ LEASE_S = 15.0
 MOST_MEMBERS_SHOWN = 100
 MOST_LOSS = 1e4  # per target token; more is no loss but a broken peer
 NOT_YET = {Activity.STARTING, Activity.CATCHING_UP}
+NO_TRAINERS = {Role.COORDINATOR, Role.EVALUATOR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Board:
         measured in it.
         """
         living = self.living(now)
-        training = [one for one in living if one.role != Role.COORDINATOR]
+        training = [one for one in living if one.role not in NO_TRAINERS]
         current = current_round(living)
         peers = [one for one in training if abs(one.progress.round - current) <= 1]
         members = [one for one in training if one.progress.round == current]
@@ -104,7 +105,7 @@ class Board:
             "senders": sum(one.role == Role.SENDER for one in peers),
             "behind": len(training) - len(peers),
             "online": len(training),
-            "coordinators": len(living) - len(training),
+            "coordinators": sum(one.role == Role.COORDINATOR for one in living),
             "expired": sum(
                 not one.gone and now - one.seen > LEASE_S for one in self.standings.values()
             ),
@@ -123,7 +124,7 @@ def current_round(living: list[Standing]) -> int:
     """
     ready = [one for one in living if one.progress.activity not in NOT_YET]
     witnessed = [one.progress.round for one in ready if one.role == Role.COORDINATOR]
-    votes = Counter(one.progress.round for one in ready if one.role != Role.COORDINATOR)
+    votes = Counter(one.progress.round for one in ready if one.role not in NO_TRAINERS)
     if witnessed:
         newest = max(witnessed)
         near = [number for number in votes if newest <= number <= newest + 1]

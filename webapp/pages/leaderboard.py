@@ -33,7 +33,9 @@ def show(request: HttpRequest) -> HttpResponse:
         "leaderboard.html",
         {
             "board": board,
-            "rows": [(place, round(100 * getattr(place, by) / most)) for place in board.rows],
+            "rows": [
+                (place, round(100 * getattr(place, by) / max(most, 1))) for place in board.rows
+            ],
             "by": by,
             "measures": MEASURES,
             "period": period,
