@@ -13,6 +13,9 @@ import pytest
 from tests.swarm.site import Site
 from tests.throttle import Throttle
 from tests.waiting import wait_for
+from trainer.engine import checkpoint
+from trainer.engine.learner import Learner
+from trainer.recipe import Recipe
 
 LONGEST_ROUND_S = 30 + 2 + 20  # of the demo's recipe: deadline, matchmaking and average
 pytestmark = pytest.mark.swarm
@@ -38,6 +41,17 @@ from webapp.accounts.models import User
 from webapp.devices.services import make_code
 user, _ = User.objects.get_or_create(email="paula@example.org", defaults=dict(name="paula"))
 print("code:", make_code(user, collaboration=None, device_name="paula"))
+"""
+
+
+KEEP = """
+from pathlib import Path
+from webapp.artifacts.models import Checkpoint
+from webapp.artifacts.services import register_file
+from webapp.collaborations.models import Collaboration
+artifact = register_file(Path("{path}"), "checkpoint", title="demo")
+demo = Collaboration.objects.get(slug="demo")
+Checkpoint.objects.create(collaboration=demo, artifact=artifact, round=0)
 """
 
 
@@ -89,6 +103,37 @@ def test_a_device_of_half_a_core_and_1_gib_takes_part_and_nobody_waits_for_it(si
     )
     took = [ended_at[n] - ended_at[n - 1] for n in rounds_of(site, "rosa") if n - 1 in ended_at]
     assert took and max(took) < LONGEST_ROUND_S
+
+
+def test_a_device_that_is_too_small_to_train_measures_checkpoints_and_has_credit_for_it(site):
+    try:
+        tiny = Throttle("tiny", cores=0.5, memory_bytes=720 * 2**20)
+    except OSError as error:
+        pytest.skip(f"no control groups can be made here: {error}")
+    ((recipe,),) = site.rows(
+        "select recipe_json from collaborations_revision r join collaborations_collaboration c "
+        "on c.id = r.collaboration_id where c.slug = 'demo'"
+    )
+    path = site.folder / checkpoint.filename(0)
+    Learner(Recipe.model_validate_json(recipe), 0).save(path)
+    site.manage("shell", "-v", "0", "-c", KEEP.format(path=path))
+    agent = site.agent("tina")
+    tiny.take(agent.pid)
+    credit = (
+        "select evaluated, c.samples from credit_hourlycredit c "
+        "join devices_device d on d.id = c.device_id where d.name = 'tina'"
+    )
+    wait_for("credit for a part", lambda: any(tokens for tokens, _ in site.rows(credit)))
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(60) == 0
+    assert tiny.num_killed() == 0
+    tiny.remove()
+    assert all(samples == 0 for _, samples in site.rows(credit))
+    said = site.said("tina")
+    assert "it measures the model with parts of the held-out text instead" in said
+    assert "evaluating: part" in said and "Traceback" not in said
+    measured = site.rows("select loss_sum / tokens from evaluations_part where tokens > 0")
+    assert measured and all(0 < loss < 20 for (loss,) in measured)
 
 
 def rounds_of(site: Site, device: str) -> list[int]:

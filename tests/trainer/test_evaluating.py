@@ -89,9 +89,8 @@ def test_a_device_measures_where_it_can_do_nothing_else_and_not_before(monkeypat
     recipe = make_recipe(held_out=HELD_OUT).model_copy(update={"family": family})
     trains, measures = (need_of(recipe, way=w).total for w in (Way.RECOMPUTED, Way.EVALUATING))
     assert measures < trains
-    monkeypatch.setattr(memory, "used_bytes", lambda: 0)
     for free, must in ((trains + MIB, False), (trains - MIB, True), (measures - MIB, False)):
-        monkeypatch.setattr(memory, "available_bytes", lambda free=free: free)
+        monkeypatch.setattr(memory, "room_bytes", lambda free=free: free)
         assert evaluating.must_evaluate(recipe) is must
         without = recipe.model_copy(update={"held_out": None})
         assert not evaluating.must_evaluate(without)

@@ -206,6 +206,7 @@ def test_memory_is_counted_of_this_process_and_its_children():
         process.stdout.readline()
         assert memory.children_bytes() > 2**27
         process.kill()
+    assert memory.available_bytes() < memory.room_bytes() < memory.available_bytes() + 2**33
     assert memory.available_bytes() <= resource.getpagesize() * 2**40
 
 

@@ -209,8 +209,8 @@ def test_only_a_base_that_is_frozen_and_not_packed_can_be_read_as_it_is_needed(b
 def test_a_device_reads_its_base_when_nothing_else_fits_and_not_before(base_of, monkeypatch):
     recipe = adapt(base_of())
     needed = need_of(recipe, way=Way.RECOMPUTED).total
-    for free, streams in ((needed + MIB, False), (needed - memory.used_bytes() - MIB, True)):
-        monkeypatch.setattr(memory, "available_bytes", lambda free=free: free)
+    for free, streams in ((needed + MIB, False), (needed - MIB, True)):
+        monkeypatch.setattr(memory, "room_bytes", lambda free=free: free)
         assert sizing.must_stream(recipe) is streams
     assert not sizing.must_stream(recipe.model_copy(update={"adapter": None}))
 

@@ -124,6 +124,7 @@ def tuned(slug, devices, adapter, **changes):
     )
 
 
+SMALL = Choice(name="causal", params={"hidden": 128, "layers": 3, "heads": 4, "length": 128})
 LORA = Choice(name="lora", params={"rank": 8})
 TOP = Choice(name="top_layers", params={"layers": 1})
 
@@ -155,6 +156,21 @@ def test_what_is_held_comes_before_what_is_read_from_disk_as_it_is_needed(artifa
     assert placed(device(), machine).collaboration.slug == "little"
     none = placed(device(), Machine(memory_bytes=int(0.5e9)))
     assert none.collaboration is None and "does not fit, because it needs" in none.reason
+
+
+def test_a_device_that_can_train_nothing_measures_and_does_not_count_as_help(artifacts):
+    held_out = Text(kind="site", file=make_file(b"held out\n", "held-out.txt"))
+    crowded = busy("crowded", 3, held_out=held_out, family=SMALL)
+    machine = Machine(memory_bytes=int(0.8e9))
+    one = device()
+    found = placed(one, machine)
+    assert found.collaboration == crowded
+    assert found.reason.endswith(
+        "It trains nothing there, but measures the model with parts of the held-out text."
+    )
+    make_session(device(), make_collaboration("quiet"), role=Role.EVALUATOR)
+    reason = placed(device()).reason
+    assert "this one needs it most: no device is at work there." in reason
 
 
 def test_the_join_page_says_how_ones_devices_take_part(client, alice, artifacts):

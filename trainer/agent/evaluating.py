@@ -50,8 +50,8 @@ def must_evaluate(recipe: Recipe) -> bool:
     *training, last = ways_of(recipe)
     if last is not Way.EVALUATING or facts()["accelerator"] != NO_GPU:
         return False
-    room = memory.available_bytes() + memory.used_bytes()
-    return need_of(recipe, way=last).total <= room < need_of(recipe, way=training[-1]).total
+    trains = need_of(recipe, way=training[-1]).total
+    return need_of(recipe, way=last).total <= memory.room_bytes() < trains
 
 
 @dataclass

@@ -49,6 +49,14 @@ def available_bytes() -> int:
     return min([free, *(limit.left_bytes for limit in memory_limits())])
 
 
+def room_bytes() -> int:
+    """What this process may have, with what it has; without what it shares, as programs, which no
+    limit need count as its own.
+    """
+    held = _process(os.getpid()).memory_info()
+    return available_bytes() + int(held.rss - getattr(held, "shared", 0))
+
+
 def give_back() -> None:
     """What this process has freed goes back to the system, where the C library can (glibc)."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -181,4 +181,4 @@ def must_stream(recipe: Recipe) -> bool:
     need = need_of(recipe, on_gpu=on_gpu, way=Way.RECOMPUTED)
     if on_gpu:
         return need.gpu_bytes > torch.cuda.mem_get_info()[0]
-    return need.total > memory.available_bytes() + memory.used_bytes()
+    return need.total > memory.room_bytes()

@@ -2,7 +2,8 @@
 
 A device that is too small for some of them gets of the others what it can do most for: all of a
 model, LoRA, the top layers, then with part of each pass computed again, then with frozen layers
-read from disk, then to evaluate and train nothing; and of those that suit it as well, where the fewest devices are at work.
+read from disk, then to evaluate and train nothing; and of those that suit it as well, where the
+fewest devices are at work.
 """
 
 from __future__ import annotations
@@ -110,6 +111,8 @@ def _why(devices: int, choices: int, fitting: int) -> str:
 def _what(recipe: Recipe, way: Way) -> str:
     """What it does there; "" where that is all that there is to do."""
     adapter = adapter_of(recipe)
+    if way is Way.EVALUATING:
+        return "It trains nothing there, but measures the model with parts of the held-out text."
     if adapter is None and not way.words:
         return ""
     trains = adapter.trains if adapter else "all of the model"
