@@ -72,7 +72,8 @@ def trained(tmp_path):
         Encoder.of(collaboration.recipe, paths["tokenizer.json"]),
     )
     learner = Learner(recipe, encoder.pad)
-    for batch in texts.held_out_batches(recipe, paths["held-out.txt"], encoder, "masked", 16):
+    objective = learner.family.objective
+    for batch in texts.held_out_batches(recipe, paths["held-out.txt"], encoder, objective, 16):
         play_round(learner, batch)
     path = tmp_path / files.filename(learner.round)
     learner.save(path)
