@@ -69,7 +69,7 @@ INSTALLED_APPS = [
     "webapp.credit",
     "webapp.artifacts",
     "webapp.shards",
-    "webapp.evaluations",
+    "webapp.held_out",
     "webapp.live",
     "webapp.lab",
     "webapp.tokenizers",

@@ -132,7 +132,7 @@ def test_a_device_that_is_too_small_to_train_measures_checkpoints_and_has_credit
     said = site.said("tina")
     assert "it measures the model with parts of the held-out text instead" in said
     assert "evaluating: part" in said and "Traceback" not in said
-    measured = site.rows("select loss_sum / tokens from evaluations_part where tokens > 0")
+    measured = site.rows("select loss_sum / tokens from held_out_part where tokens > 0")
     assert measured and all(0 < loss < 20 for (loss,) in measured)
 
 

@@ -27,9 +27,9 @@ from trainer.wire import LeaveCause
 from webapp.artifacts.models import Checkpoint
 from webapp.artifacts.services import register_file
 from webapp.credit.models import HourlyCredit
-from webapp.evaluations import services
-from webapp.evaluations.models import Part
-from webapp.evaluations.selectors import newest_evaluation
+from webapp.held_out import services
+from webapp.held_out.models import Part
+from webapp.held_out.selectors import newest_evaluation
 
 
 @pytest.fixture(autouse=True)

@@ -40,7 +40,7 @@ from webapp.core.errors import UserError
 from webapp.devices.dialback import dial_back
 from webapp.devices.services import enrol as enrol_device
 from webapp.devices.services import note_second_start
-from webapp.evaluations.services import next_part
+from webapp.held_out.services import next_part
 from webapp.shards.selectors import heard_at
 from webapp.shards.services import lease_shard
 

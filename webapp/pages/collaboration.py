@@ -12,7 +12,7 @@ from webapp.collaborations import access
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.selectors import collaboration_by_slug
 from webapp.collaborations.sizes import size_of
-from webapp.evaluations.selectors import newest_evaluation
+from webapp.held_out.selectors import newest_evaluation
 from webapp.live.selectors import round_of
 from webapp.pages.live_view import live_view
 from webapp.pages.round_view import round_view

@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from webapp.core.admin import ReadOnly
-from webapp.evaluations.models import Part
+from webapp.held_out.models import Part
 
 
 @admin.register(Part)

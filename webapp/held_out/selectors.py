@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Sum
 
 from webapp.collaborations.models import Collaboration
-from webapp.evaluations.models import Part
+from webapp.held_out.models import Part
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from webapp.collaborations.models import Collaboration
 from webapp.core.errors import UserError
 from webapp.credit.services import book_evaluation
 from webapp.devices.models import Device
-from webapp.evaluations.models import Part
+from webapp.held_out.models import Part
 
 LEASE = timedelta(minutes=15)
 NUM_PARTS = 16

@@ -18,8 +18,8 @@ from webapp.artifacts.services import register_file
 from webapp.core.errors import UserError
 from webapp.credit.models import HourlyCredit
 from webapp.credit.selectors import leaderboard
-from webapp.evaluations import services
-from webapp.evaluations.selectors import newest_evaluation
+from webapp.held_out import services
+from webapp.held_out.selectors import newest_evaluation
 
 START = timezone.now()
 HELD_OUT = Text(kind="site", file=make_file(b"held out\n", "held-out.txt"))

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class HeldOutConfig(AppConfig):
+    name = "webapp.held_out"
+    label = "held_out"
