@@ -105,6 +105,7 @@ class Swarm:
         before each micro-batch, so that several leave the machine time for other tests."""
         self.folder, self.pause_s = folder, pause_s
         self.members: dict[str, Member] = {}
+        self.base: Path | None = None  # the folder of what the recipe begins with
         self.port = free_port()
         self.authority = make_authority(folder / "authority.pem")
         self.text, self.tokenizer = folder / "text.txt", folder / "tokenizer.json"
@@ -155,6 +156,7 @@ class Swarm:
             "tokenizer": str(self.tokenizer),
             "text": str(self.text),
             "held_out": str(self.text) if role == "coordinator" else None,
+            "base": str(self.base) if self.base else None,
             "passport": sign(claims, self.authority).model_dump(),
             "authority": public_text(self.authority),
             "bootstrap": [] if role == "coordinator" else [self.address],

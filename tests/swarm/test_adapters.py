@@ -22,6 +22,7 @@ pytestmark = pytest.mark.swarm
 def test_two_peers_and_a_late_one_train_adapters_of_one_base(tmp_path: Path):
     folder = make_base(tmp_path / "base", vocab_size=320)
     swarm = Swarm(tmp_path, target_samples=400)
+    swarm.base = folder
     swarm.recipe = swarm.recipe.model_copy(
         update={
             "family": Choice(name="pretrained_causal"),
@@ -31,11 +32,10 @@ def test_two_peers_and_a_late_one_train_adapters_of_one_base(tmp_path: Path):
         }
     )
     try:
-        coordinator = swarm.add("coordinator", role="coordinator", base=str(folder))
-        wait_for("open swarm", lambda: coordinator.said("swarm_opened"))
-        peers = [swarm.add(name, base=str(folder)) for name in ("first", "second")]
+        coordinator = swarm.open()
+        peers = [swarm.add(name) for name in ("first", "second")]
         wait_for("shared rounds", lambda: shared(coordinator.rounds(), 2) >= 2, 120)
-        peers.append(swarm.add("late", base=str(folder)))
+        peers.append(swarm.add("late"))
         wait_for("rounds of three", lambda: shared(coordinator.rounds(), 3) >= 2, 120)
         seen = coordinator.rounds()
         assert {verdict["outcome"] for verdict in seen} == {"clean"}

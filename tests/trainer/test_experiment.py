@@ -67,6 +67,12 @@ def test_the_same_experiment_has_the_same_result_to_the_last_digit(result, tmp_p
     assert "FedAvg, seed 0: held-out loss" in said and result["conclusion"] in said
 
 
+def test_who_learns_alone_fits_its_own_topic_and_no_other(result):
+    runs = {run["name"]: run for run in result["runs"]}
+    assert runs["local-only"]["own"] < runs["local-only"]["loss"] - 0.1
+    assert runs["FedAvg"]["own"] == pytest.approx(runs["FedAvg"]["loss"])
+
+
 def test_a_result_holds_all_curves_and_says_how_the_texts_were_split(result):
     assert result["complete"] and result["rounds_done"] == result["num_rounds"] == 20
     names = [run["name"] for run in result["runs"]]

@@ -18,8 +18,9 @@ class Run:
     """One strategy or baseline with one seed.
 
     `curve` are (round, held-out loss), round 0 the first; `loss` is at the end, the mean over all
-    topics, `worst` the highest and `spread` the standard deviation of what volunteers see on their
-    own mixtures of topics. `reached`: whether all rounds were done. None: not measured.
+    topics; `worst` the highest, `spread` the standard deviation and `own` the mean of what
+    volunteers see on their own mixtures of topics. `reached`: whether all rounds were done. None:
+    not measured.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Run:
     loss: float | None
     worst: float | None
     spread: float | None
+    own: float | None = None
     reached: bool = True
     simulated_s: float | None = None
     bytes_sent: int | None = None

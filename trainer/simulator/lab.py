@@ -15,6 +15,7 @@ from trainer.experiment import Experiment
 from trainer.recipe import Choice
 from trainer.simulator.findings import CENTRALISED, LOCAL_ONLY, Run, conclusion, summary
 from trainer.simulator.stage import Stage
+from trainer.simulator.topics import make_task
 
 OFTEN_S = 1.0
 
@@ -33,7 +34,8 @@ class Lab:
         """The complete result."""
         for seed in self.experiment.every_seed():
             with tempfile.TemporaryDirectory(prefix="experiment-") as folder:
-                stage = Stage(self.experiment, Path(folder), seed, self._round_done)
+                task = make_task(Path(folder), self.experiment, seed)
+                stage = Stage(self.experiment, task, Path(folder), seed, self._round_done)
                 self._topics_of_each = self._topics_of_each or stage.topics_of_each()
                 for name, act in self._acts(stage):
                     self._doing = f"{name}, seed {seed}"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from trainer import catalogue
 from trainer.engine.learner import Learner
-from trainer.engine.texts import held_out_batches
+from trainer.engine.texts import ROWS, held_out_batches
 from trainer.experiment import Experiment
 from trainer.families.base import CAUSAL, Batch
 from trainer.recipe import Choice, Recipe
@@ -22,11 +22,10 @@ from trainer.simulator.life import HELD_OUT_SAMPLES
 from trainer.simulator.plan import Plan
 from trainer.simulator.run import Rehearsal
 from trainer.simulator.splits import split
-from trainer.simulator.topics import MICRO_BATCH, make_task, write
+from trainer.simulator.topics import Task, write
 from trainer.text.tokenizer import Tokenizer
 from trainer.wire import Outcome
 
-RATES = {"adamw": 0.01, "sgd": 0.5}  # of a few, the best for FedAvg; not tuned for the others
 LONGEST_ROUND_S = 180.0
 DONE = (Outcome.CLEAN, Outcome.ALONE, Outcome.UNDONE)
 ALL = 10**6  # samples: as many as there are
@@ -35,19 +34,28 @@ SGD: dict[str, int | float | str | bool] = {"local_optimizer": "sgd"}
 
 class Fit(NamedTuple):
     """How well one or several models fit: the mean loss of all topics and, over the volunteers,
-    each by its own mixture of topics, the highest and the standard deviation. None: no numbers."""
+    each by its own mixture of topics, the highest, the standard deviation and the mean. None: no
+    numbers."""
 
     loss: float | None
     worst: float | None
     spread: float | None
+    own: float | None
 
 
 class Stage:
+    """`folder` takes what each volunteer has."""
+
     def __init__(
-        self, experiment: Experiment, folder: Path, seed: int, round_done: Callable[[], None]
+        self,
+        experiment: Experiment,
+        task: Task,
+        folder: Path,
+        seed: int,
+        round_done: Callable[[], None],
     ) -> None:
-        self._experiment, self._seed, self._round_done = experiment, seed, round_done
-        self._task = task = make_task(folder, experiment, seed)
+        self._experiment, self._task = experiment, task
+        self._seed, self._round_done = seed, round_done
         rng = random.Random(f"{seed}/split")  # noqa: S311 - a made-up split, not a secret
         self._shares = split(task.labels, experiment, rng)
         self._texts = tuple(folder / f"share-{n:02}.txt" for n in range(len(self._shares)))
@@ -61,7 +69,7 @@ class Stage:
         """How many documents of each topic each volunteer has."""
         labels = self._task.labels
         topics = [[labels[number] for number in share] for share in self._shares]
-        return [[own.count(n) for n in range(self._experiment.num_topics)] for own in topics]
+        return [[own.count(n) for n in range(len(self._task.held_out))] for own in topics]
 
     # ------------------------------------------------------------ runs
     def together(self, name: str, choice: Choice) -> Run:
@@ -116,11 +124,12 @@ class Stage:
         curve = train_alone(alone, steps, rounds, self._looks, self._round_done)
         models = [one.learner for one in alone]
         everybody = models if len(models) > 1 else models * self._experiment.volunteers
-        return Run(name, self._seed, finite(curve), *self._fit(everybody))
+        return Run(name, self._seed, finite(curve), **self._fit(everybody)._asdict())
 
     def _steps_each(self) -> int:
-        target = self._task.recipe.round.target_samples
-        return round(target / MICRO_BATCH / self._experiment.volunteers)
+        recipe = self._task.recipe
+        batches = recipe.round.target_samples / (recipe.micro_batch or ROWS)
+        return round(batches / self._experiment.volunteers)
 
     def _alone(self, text: Path, who: str) -> Alone:
         recipe = self._recipe(Choice(name="fedavg"))
@@ -133,8 +142,8 @@ class Stage:
         if self._experiment.same_steps and "local_optimizer" in options:
             choice = choice.model_copy(update={"params": {**SGD, **choice.params}})
         strategy = catalogue.create("strategies", choice)
-        recipe = self._task.recipe
-        optimizer = recipe.optimizer.model_copy(update={"learning_rate": RATES[strategy.optimizer]})
+        recipe, rate = self._task.recipe, self._task.rates[strategy.optimizer]
+        optimizer = recipe.optimizer.model_copy(update={"learning_rate": rate})
         return recipe.model_copy(update={"strategy": choice, "optimizer": optimizer})
 
     def _held_out(self, path: Path | None, samples: int) -> list[Batch]:
@@ -154,8 +163,8 @@ class Stage:
             for losses, counts in zip(by_topic, self.topics_of_each(), strict=True)
         ]
         if not all(map(math.isfinite, own)):
-            return Fit(None, None, None)
-        return Fit(fmean(map(fmean, by_topic)), max(own), pstdev(own))
+            return Fit(None, None, None, None)
+        return Fit(fmean(map(fmean, by_topic)), max(own), pstdev(own), fmean(own))
 
 
 def finite(curve: Sequence[tuple[int, float]]) -> Curve:

@@ -7,7 +7,7 @@ model of one topic alone is of little use for the others.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ HELD_OUT = 40  # documents of each topic
 SENTENCES = 3
 VOCABULARY = 420
 MICRO_BATCH, LENGTH = 4, 24
+RATES = {"adamw": 0.01, "sgd": 0.5}  # of a few, the best for FedAvg; not tuned for the others
 ROUND_S = 8.0  # with volunteers of the default speed
 DOES = ("waits for", "looks at", "talks of", "comes with", "asks for")
 WHEN = ("in the morning", "at night", "every day", "once more")
@@ -46,7 +47,7 @@ WHAT = (
 @dataclass(frozen=True)
 class Task:
     """`documents` with their `labels` are to be split; `held_out` are files, one for each topic,
-    and `files.held_out` holds all of these.
+    and `files.held_out` holds all of these. `rates` are the learning rates by optimizer.
     """
 
     recipe: Recipe
@@ -54,6 +55,7 @@ class Task:
     documents: tuple[str, ...]
     labels: tuple[int, ...]
     held_out: tuple[Path, ...]
+    rates: Mapping[str, float]
 
 
 def make_task(folder: Path, experiment: Experiment, seed: int) -> Task:
@@ -90,7 +92,7 @@ def make_task(folder: Path, experiment: Experiment, seed: int) -> Task:
         ),
     )
     files = Files(tokenizer, (folder / "texts.txt",), folder / "held-out.txt")
-    return Task(recipe, files, documents, labels, paths)
+    return Task(recipe, files, documents, labels, paths, RATES)
 
 
 def document(topic: int, rng: random.Random) -> str:
