@@ -29,7 +29,7 @@ from trainer.text.tokenizer import Tokenizer as Encoder
 GOAL = 30  # times fewer bytes than with all of the model
 RANK, RANKS = 8, (1, 2, 4, 8, 64)
 ROUNDS, STEPS, ROWS, LENGTH = 2, 3, 2, 64
-RANK_ROUNDS, RANK_STEPS, HELD_OUT_BATCHES = 3, 4, 8
+RANK_ROUNDS, RANK_STEPS, HELD_OUT_BATCHES = 2, 3, 6
 LONGEST_S = 900.0
 NAMES = ("anna", "boris", "clara")
 OWN = re.compile(r"your own texts: loss ([\d.]+) after round \d+, ([\d.]+) before")

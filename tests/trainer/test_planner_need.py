@@ -142,6 +142,16 @@ def test_on_a_gpu_the_averages_stay_beside_it():
     assert "kept by forked processes" not in {part.name for part in beside.parts}
 
 
+def test_on_the_processor_a_pass_also_takes_the_holes_of_the_heap():
+    recipe, vector = recipe_of(sizes=SAHAJBERT, vocabulary=32_000), 4 * 17_053_824
+    beside, alone = (
+        {part.name: part.bytes for part in need.need_of(recipe, on_gpu=on_gpu).parts}
+        for on_gpu in (True, False)
+    )
+    kept = beside["activations"] - vector
+    assert alone["activations"] - vector == round(need.HEAP * kept)
+
+
 def test_more_sequences_and_longer_ones_need_more():
     few, many = (need.need_of(recipe_of(sizes=SAHAJBERT), n).total for n in (1, 64))
     longer = recipe_of(sizes=SAHAJBERT, sequence_length=32)
