@@ -1,8 +1,8 @@
 """LoRA on a model of 135 M parameters: three real agents of a real site, each with three plays
 of its own that never leave it; and ranks 1, 2, 4, 8 and 64 side by side, network left out.
 
-About ten minutes on two cores that nobody else uses: few and small steps, which show that losses fall
-and what ranks cost, not how good an adapter gets.
+About ten minutes on two cores that nobody else uses: few and small steps, which show that losses
+fall and what ranks cost, not how good an adapter gets.
 """
 
 from __future__ import annotations
