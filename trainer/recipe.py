@@ -24,8 +24,9 @@ class Tokenizer(Part):
 class Text(Part):
     """Where text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path.
 
-    One document a line (JSONL with a `text` key, or plain text). `private`: each volunteer's own,
-    which never leaves the device; what it may look like is in `trainer/sources/formats.py`.
+    One document a line (JSONL with a `text` key, or plain text), packed with gzip, bzip2, xz or
+    zstd or not; Parquet; or a MediaWiki dump: told by the first bytes. `private`: each volunteer's
+    own, which never leaves the device; it may look as `trainer/sources/formats.py` says.
     """
 
     kind: Literal["site", "http", "local", "private"]

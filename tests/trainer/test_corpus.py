@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.bengali import BENGALI, EVERYTHING
+from tests.trainer.test_kinds import page
 from trainer.commands import main
 from trainer.text import corpus as corpus_file
 from trainer.text.corpus import Corpus
@@ -35,9 +38,12 @@ def test_all_kinds_of_files_in_a_folder_are_read(tmp_path):
     (tmp_path / "table.csv").write_text("text,more\nfour,x\n")
     (tmp_path / "nameless").write_text('{"text": "five"}\nsix\n')
     (tmp_path / "packed.txt").write_bytes(gzip.compress(b"seven\n"))
+    (tmp_path / "more").write_bytes(lzma.compress(b"eight\n"))
+    pages = "<mediawiki>" + page("nine") + page("no article", ns=1) + "</mediawiki>"
+    (tmp_path / "wiki.xml.bz2").write_bytes(bz2.compress(pages.encode()))
     (tmp_path / ".hidden").write_text("no\n")
     found, corpus = read(tmp_path)
-    numbers = {"one", "{two", "three", "a\nb", "four", "five", "six", "seven"}
+    numbers = {"one", "{two", "three", "a\nb", "four", "five", "six", "seven", "eight", "nine"}
     assert set(found) == numbers and corpus.seen.documents == len(numbers)
     assert corpus.seen.broken == 0 and corpus.share_read == 1.0
 

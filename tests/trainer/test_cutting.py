@@ -9,7 +9,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.text.cutting import cut, is_border
+from trainer.sources.cutting import cut, is_border
 
 WHOLE = ["ক্ষ", "স্ত্রী", "চাঁ", "ড়", "र्\u200dय", "👩\u200d👩\u200d👧", "👍🏽", "é", "각", "a", "語"]
 

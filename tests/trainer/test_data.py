@@ -22,6 +22,7 @@ from trainer.sources import base
 from trainer.sources.base import SourceUnavailable, shuffled
 from trainer.sources.file import FileSource
 from trainer.sources.http import HttpSource
+from trainer.sources.places import Web
 from trainer.text.tokenizer import SPECIAL, Tokenizer, TokenizerError, train_tokenizer
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
@@ -207,13 +208,13 @@ def serve() -> Iterator:
 def test_http_text_comes_complete_and_once_over_broken_connections(serve, ranged: bool):
     rows = [f"row {i}" for i in range(3000)]
     url = serve(("\n".join(rows) + "\n").encode(), ranged=ranged, breaks=[700, 20_000])
-    seen = list(HttpSource(url, pause_s=0.01).documents("seed"))
+    seen = list(HttpSource(Web(url, pause_s=0.01)).documents("seed"))
     assert sorted(seen) == sorted(rows)
     assert seen != rows
 
 
 def test_http_text_that_is_gone_is_an_error_with_its_address():
-    source = HttpSource("http://127.0.0.1:9/text", pause_s=0.01)
+    source = HttpSource(Web("http://127.0.0.1:9/text", pause_s=0.01))
     with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1:9"):
         next(source.documents("seed"))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from trainer.recipe import Text
 from trainer.sources.base import Source, SourceUnavailable
-from trainer.sources.file import FileSource
-from trainer.sources.http import HttpSource
+from trainer.sources.kinds import TextSource
+from trainer.sources.places import Disk, Web
 from trainer.sources.private import PrivateSource
 
 
@@ -23,8 +23,8 @@ def open_source(text: Text, path: Path | None) -> Source:
             raise SourceUnavailable("no text of its own was named on this device")
         return PrivateSource(path)
     if text.kind == "http" and path is None:
-        return HttpSource(text.url)
-    return FileSource(path or Path(text.path))
+        return TextSource(Web(text.url))
+    return TextSource(Disk(path or Path(text.path)))
 
 
 class Mixture:

@@ -1,4 +1,4 @@
-"""What every source of text shares: lines in, documents out, broken lines counted."""
+"""What every source of text shares: documents out, and what gave none counted."""
 
 from __future__ import annotations
 
@@ -16,12 +16,35 @@ class SourceUnavailable(Exception):
     """The text cannot be read now; says where it is and why."""
 
 
+class Torn(Exception):
+    """From here on the text is damaged: packed bytes that break off or make no sense; why."""
+
+
 @dataclass
 class Tally:
-    """How many lines of a source gave a document, and how many could not be read."""
+    """How many documents a source gave, and what gave none.
+
+    `broken`: lines, rows and pages that cannot be read, and each time that packed text broke off.
+    `long`: those that came in parts, by the part, or were too long to be used. `left_out`: pages
+    that are no articles. `first_broken`: where that was, and why where that is known.
+    """
 
     read: int = 0
     broken: int = 0
+    empty: int = 0
+    long: int = 0
+    left_out: int = 0
+    first_broken: str = ""
+
+    def count(self, text: str | None, place: str) -> None:
+        """Counts one document; "" is an empty one and None a broken one."""
+        if text is None:
+            self.broken += 1
+            self.first_broken = self.first_broken or place
+        elif text:
+            self.read += 1
+        else:
+            self.empty += 1
 
 
 class Piece(NamedTuple):
@@ -32,11 +55,19 @@ class Piece(NamedTuple):
     total: int
 
 
-class Source:
-    """One place with one document a line: JSONL with a `text` key, or plain text."""
+class Block(NamedTuple):
+    """Documents that are read together: `steps` at most, from step `first` of a shard on."""
 
-    def __init__(self) -> None:
-        self.tally = Tally()
+    first: int
+    steps: int
+    documents: Iterator[str]
+
+
+class Source:
+    """One place with texts of one kind."""
+
+    def __init__(self, tally: Tally | None = None) -> None:
+        self.tally = tally or Tally()
 
     def documents(self, seed: str) -> Iterator[str]:
         """One pass over the text, in an order that depends on `seed` alone.
@@ -48,19 +79,29 @@ class Source:
     def shard(self, number: int, of: int, seed: str, start: int = 0) -> Iterator[Piece]:
         """One pass over shard `number` of `of`, from step `start` on, in an order by `seed` alone.
 
-        Each line of the text is in one shard and no other, whoever asks and whatever the order.
-        Who goes on at the last `done` of another misses nothing. Raises SourceUnavailable.
+        Each document of the text is in one shard and no other, whoever asks and whatever the order.
+        Who goes on at the last `done` of another misses nothing and repeats nothing. Raises
+        SourceUnavailable.
         """
         raise NotImplementedError
 
-    def document(self, line: bytes) -> str | None:
-        """The document in a line; None for an empty or broken one, which is counted."""
-        text = parse(line)
-        if text is None:
-            self.tally.broken += 1
-        elif text:
-            self.tally.read += 1
-        return text or None
+
+def pieces(blocks: Iterable[Block], seed: str, start: int, total: int) -> Iterator[Piece]:
+    """The blocks of a shard one after another, each in an order by `seed`, from step `start` on.
+
+    A block that `start` lies in is read again, and what was given of it left out.
+    """
+    for block in blocks:
+        if block.first + block.steps <= start:
+            continue
+        rng = random.Random(f"{seed}/{block.first}")  # noqa: S311 - an order, not a secret
+        order = shuffled(block.documents, rng)
+        text, done = next(order, None), block.first
+        while text is not None:
+            following, done = next(order, None), done + 1
+            if done > start:
+                yield Piece(text, done if following else block.first + block.steps, total)
+            text = following
 
 
 def shuffled(documents: Iterable[str], rng: random.Random) -> Iterator[str]:
@@ -86,12 +127,11 @@ def _take(waiting: list[str], rng: random.Random) -> str:
 
 def parse(line: bytes) -> str | None:
     """The document in a line, "" when it is empty, None when it is broken."""
-    if len(line) > MAX_LINE_BYTES:
-        return None
     try:
         text = line.decode().strip()
         if text.startswith("{"):
             text = json.loads(text)["text"].strip()
+            text.encode()  # half a surrogate pair has no token
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return text

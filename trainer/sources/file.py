@@ -7,14 +7,15 @@ from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
-from trainer.sources.base import Piece, Source, SourceUnavailable
+from trainer.sources.base import MAX_LINE_BYTES, Piece, Source, SourceUnavailable, Tally
+from trainer.sources.lines import document_in, first_part, lines
 
 
 class FileSource(Source):
     """Reads lines in a shuffled order: memory is 8 bytes a line, whatever the file's size."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__()
+    def __init__(self, path: Path, tally: Tally | None = None) -> None:
+        super().__init__(tally)
         self.path = path
         self._starts: array[int] | None = None
 
@@ -23,25 +24,19 @@ class FileSource(Source):
             yield piece.document
 
     def shard(self, number: int, of: int, seed: str, start: int = 0) -> Iterator[Piece]:
-        """Lines `number`, `number + of`, …; a step is a line."""
+        """Lines `number`, `number + of`, …; a step is a line, or a part of a long one."""
         try:
             with self.path.open("rb") as file:
                 if self._starts is None:
-                    self._starts = _line_starts(file)
+                    self._starts = array("Q", (line.at for line in lines(file)))
                 order = list(range(number, len(self._starts), of))
                 random.Random(seed).shuffle(order)  # noqa: S311 - an order, not a secret
                 for done, line in enumerate(order[start:], start + 1):
-                    file.seek(self._starts[line])
-                    text = self.document(file.readline())
+                    at = self._starts[line]
+                    file.seek(at)
+                    part = first_part(file.readline(MAX_LINE_BYTES))
+                    text = document_in(part, self.tally, at, str(self.path))
                     if text is not None:
                         yield Piece(text, done, len(order))
         except OSError as error:
             raise SourceUnavailable(f"{self.path}: {error.strerror or error}") from error
-
-
-def _line_starts(file: Iterator[bytes]) -> array[int]:
-    starts, position = array("Q"), 0
-    for line in file:
-        starts.append(position)
-        position += len(line)
-    return starts

@@ -70,7 +70,7 @@ def _first(record: dict[str, Any], names: Iterable[str]) -> Any:
     raise KeyError(names)
 
 
-def _check_columns(columns: Collection[str]) -> None:
+def check_columns(columns: Collection[str]) -> None:
     """Raises Unreadable when no row of these columns can be a document."""
     has = [any(name in columns for name in names) for names in (("text", *CHAT), ASKED, ANSWERED)]
     if not (has[0] or (has[1] and has[2])):
@@ -143,7 +143,7 @@ def _table(path: Path) -> Iterator[Document]:
         lines = _Lines(file, ("\n", "\r"))
         rows = csv.DictReader(lines, delimiter=max(",;\t", key=head.count))
         try:
-            _check_columns(rows.fieldnames or ())
+            check_columns(rows.fieldnames or ())
         except (csv.Error, TooLong) as error:
             raise Unreadable("its first line is no header of a table") from error
         while True:
@@ -164,22 +164,22 @@ def _parquet(path: Path) -> Iterator[Document]:
     try:
         with ParquetFile(path) as file:
             columns = file.schema_arrow.names
-            _check_columns(columns)
+            check_columns(columns)
             known = [name for name in FIELDS if name in columns]
             for batch in file.iter_batches(ROWS_AT_ONCE, columns=known):
-                yield from map(document_of, _records(batch))
+                yield from map(document_of, records_of(batch))
     except ArrowException as error:
         raise Unreadable("it is no Parquet file, or it is damaged") from error
 
 
-def _records(batch: Any) -> list[Any]:
+def records_of(batch: Any) -> list[Any]:
     """Its rows; None for one that holds what Python has no value for."""
     try:
         return list(batch.to_pylist())
     except (ValueError, OverflowError):  # bytes that are no UTF-8, a date in the far future
         if batch.num_rows == 1:
             return [None]
-        return [row for at in range(batch.num_rows) for row in _records(batch.slice(at, 1))]
+        return [row for at in range(batch.num_rows) for row in records_of(batch.slice(at, 1))]
 
 
 READERS: dict[str, Callable[[Path], Iterator[Document]]] = {

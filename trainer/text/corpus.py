@@ -1,29 +1,31 @@
 """The texts that a tokenizer is made from: files and folders, read line by line and never kept.
 
 A line is a document: plain text, or JSON as `sources.formats` takes it. CSV and Parquet have a row
-for each. What cannot be read is left out and counted; so are lines that are too long for one piece.
+for each, the dump of a MediaWiki a page. What cannot be read is left out and counted; so are lines
+that are too long for one piece.
 """
 
 from __future__ import annotations
 
 import codecs
-import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from trainer.sources.base import MAX_LINE_BYTES
+from trainer.sources.base import MAX_LINE_BYTES, Tally, Torn
+from trainer.sources.cutting import cut
 from trainer.sources.formats import Unreadable, document_of, read
+from trainer.sources.packed import unpacked
 from trainer.sources.private import files_of
-from trainer.text.cutting import cut
+from trainer.sources.wiki import WikiPages, begins_dump
 
 LONGEST = 10_000  # characters of a piece
 TABLES = (".csv", ".tsv", ".parquet")
 JSON_LINES = (".jsonl", ".ndjson")
-GZIP = b"\x1f\x8b"
+PEEKED_BYTES = 4096
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -63,7 +65,7 @@ class Corpus:
             before += file.stat().st_size
             try:
                 yield from self._pieces(file)
-            except (Unreadable, OSError, EOFError, zlib.error) as error:
+            except (Unreadable, OSError, Torn) as error:
                 self.seen.left_out[str(file)] = str(error) or type(error).__name__
 
     def _pieces(self, file: Path) -> Iterator[str]:
@@ -72,6 +74,9 @@ class Corpus:
                 yield from self._document(document, file, number)
             return
         with _opened(file) as lines:
+            if begins_dump(lines.peek(PEEKED_BYTES)):  # type: ignore[attr-defined]
+                yield from self._articles(lines, file)
+                return
             is_json = file.suffix.lower() in JSON_LINES
             for number, line in enumerate(iter(lambda: lines.readline(MAX_LINE_BYTES), b""), 1):
                 self._bytes_read += len(line)
@@ -80,6 +85,15 @@ class Corpus:
                     yield from self._long_line(line, lines, is_json, file, number)
                 else:
                     yield from self._document(_parsed(line, is_json), file, number)
+
+    def _articles(self, stream: BinaryIO, file: Path) -> Iterator[str]:
+        reader = WikiPages()
+        for number, page in enumerate(reader.items(stream), 1):
+            tally = Tally()
+            text = reader.document(page, tally, str(file))
+            self._bytes_read += len(page.content)
+            if text or tally.broken:
+                yield from self._document(text, file, number)
 
     def _document(self, document: str | None, file: Path, number: int) -> Iterator[str]:
         if document is None:
@@ -127,11 +141,10 @@ class Corpus:
 
 def _opened(file: Path) -> BinaryIO:
     """Unpacked where it is packed, whatever it is called. Raises Unreadable, OSError."""
-    with file.open("rb") as beginning:
-        first = beginning.read(2)
-    if first in UTF_16:
+    stream = unpacked(file.open("rb"))
+    if stream.peek(2)[:2] in UTF_16:  # type: ignore[attr-defined]
         raise Unreadable("it is UTF-16: save it as UTF-8")
-    return cast(BinaryIO, gzip.open(file)) if first == GZIP else file.open("rb")
+    return stream
 
 
 def _parsed(line: bytes, is_json: bool) -> str | None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from trainer.text.cutting import cut
+from trainer.sources.cutting import cut
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Encoder

@@ -59,7 +59,8 @@ class CollaborationForm(forms.Form):
         label="Text at a web address",
         required=False,
         assume_scheme="https",
-        help_text="One document a line. Devices fetch it themselves.",
+        help_text="Lines of text or JSON, packed or not, Parquet, or a Wikipedia dump. "
+        "Devices fetch it themselves.",
     )
     own_texts = forms.BooleanField(
         label="Each volunteer's own texts",

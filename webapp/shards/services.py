@@ -24,6 +24,7 @@ RENEW_S = 60.0
 SILENCE = timedelta(seconds=SILENCE_S)
 SHARD_BYTES = 2**20
 FEWEST, MOST = 64, 1024
+PACKED = (".gz", ".bz2", ".xz", ".zst")  # each part takes a reading of the whole file
 
 
 @transaction.atomic
@@ -83,8 +84,13 @@ def _make_pool(revision: Revision, number: int, text: Text, now: datetime) -> No
 
 
 def _num_shards(text: Text) -> int:
-    """About a megabyte each. The site knows no size of a text behind a URL."""
-    size_bytes = text.file.size_bytes if text.file is not None else 0
+    """About a megabyte each, of what can be read from anywhere.
+
+    The site knows no size of a text behind a URL.
+    """
+    if text.file is None or text.file.filename.lower().endswith(PACKED):
+        return FEWEST
+    size_bytes = text.file.size_bytes
     return min(max(size_bytes // SHARD_BYTES, FEWEST), MOST)
 
 
