@@ -38,6 +38,15 @@ class File(Part):
     filename: str = Field(pattern=r"^[A-Za-z0-9._-]{1,120}$")
 
 
+class DataSet(Part):
+    """Of a hub, by its name there. `column` has the text; "": text, a chat or an instruction."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9._-]{1,96}(/[A-Za-z0-9._-]{1,96})?$")
+    config: str = Field("default", pattern=r"^[A-Za-z0-9._-]{1,120}$")
+    split: str = Field("train", pattern=r"^[A-Za-z0-9._-]{1,120}$")
+    column: str = Field("", max_length=120)
+
+
 class Special(Part):
     """Tokens with a role, by their names in the tokenizer; "" where it has none for it."""
 

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from trainer.parts import Base as Base
 from trainer.parts import Choice as Choice
+from trainer.parts import DataSet as DataSet
 from trainer.parts import File as File
 from trainer.parts import Part as Part
 from trainer.wire import Slug
@@ -22,15 +23,17 @@ class Tokenizer(Part):
 
 
 class Text(Part):
-    """Where text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path.
+    """Where text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path;
+    `datasets`: a data set of a hub by its name.
 
     One document a line (JSONL with a `text` key, or plain text), packed with gzip, bzip2, xz or
     zstd or not; Parquet; or a MediaWiki dump: told by the first bytes. `private`: each volunteer's
     own, which never leaves the device; it may look as `trainer/sources/formats.py` says.
     """
 
-    kind: Literal["site", "http", "local", "private"]
+    kind: Literal["site", "http", "datasets", "local", "private"]
     file: File | None = None
+    dataset: DataSet | None = None
     url: str = Field("", max_length=500, pattern=r"^(https?://.+)?$")
     path: str = Field("", max_length=500)
     weight: float = Field(1.0, gt=0)
@@ -38,7 +41,12 @@ class Text(Part):
 
     @model_validator(mode="after")
     def names_one_place(self) -> Text:
-        places = {"site": self.file, "http": self.url, "local": self.path}
+        places = {
+            "site": self.file,
+            "http": self.url,
+            "datasets": self.dataset,
+            "local": self.path,
+        }
         if self.kind == "private":
             if any(places.values()):
                 raise ValueError("a private text is where each volunteer says: name no place")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.web.filled import filled
-from trainer.recipe import Text
+from trainer.recipe import DataSet, Text
+from webapp.collaborations.dataset_field import dataset_of
+from webapp.collaborations.prefill import initial_of
 from webapp.collaborations.sizes import size_of
 
 
@@ -106,6 +108,29 @@ def test_volunteers_own_texts_may_be_all_there_is(files, olga):
     assert form.recipe.is_private and form.recipe.texts == (Text(kind="private"),)
     both = filled(files, own_texts="on")
     assert both.is_valid() and [text.kind for text in both.recipe.texts] == ["site", "private"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "dataset"),
+    [
+        ("org/name", DataSet(name="org/name")),
+        ("name bn", DataSet(name="name", config="bn")),
+        ("a/b 20231101.bn train", DataSet(name="a/b", config="20231101.bn", split="train")),
+        (" a/b  c d the text ", DataSet(name="a/b", config="c", split="d", column="the text")),
+    ],
+)
+def test_a_data_set_of_a_hub_is_named_in_words_and_comes_back_in_them(files, olga, typed, dataset):
+    form = filled(files, texts=[], dataset=typed)
+    assert form.is_valid(), form.errors
+    assert form.recipe.texts == (Text(kind="datasets", dataset=dataset),)
+    again = initial_of(form.save(by=olga))["dataset"]
+    assert dataset_of(again.split()) == dataset
+
+
+@pytest.mark.parametrize("typed", ["a/b/c", "https://x.org/d", "a/b c/d", "a/b c d" + " x" * 100])
+def test_a_data_set_that_cannot_be_one_is_refused_with_an_example(files, typed):
+    form = filled(files, dataset=typed)
+    assert "wikimedia/wikipedia 20231101.bn" in str(form.errors["dataset"])
 
 
 def test_a_short_name_is_used_once(files, collaboration):

@@ -106,8 +106,8 @@ class Files:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def fetch_text(self, text: Text | None) -> Path | None:
-        """The local file of a text, or None where it is streamed from its URL, or nobody's here."""
-        if text is None or text.kind == "http":
+        """The local file of a text, or None where it is streamed from the web, or nobody's here."""
+        if text is None or text.kind in ("http", "datasets"):
             return None
         if text.kind == "private":
             return self._own_texts

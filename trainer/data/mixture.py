@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trainer.recipe import Text
 from trainer.sources.base import Source, SourceUnavailable
+from trainer.sources.hub import HubSource
 from trainer.sources.kinds import TextSource
 from trainer.sources.places import Disk, Web
 from trainer.sources.private import PrivateSource
@@ -22,6 +23,8 @@ def open_source(text: Text, path: Path | None) -> Source:
         if path is None:
             raise SourceUnavailable("no text of its own was named on this device")
         return PrivateSource(path)
+    if text.dataset is not None and path is None:
+        return HubSource(text.dataset)
     if text.kind == "http" and path is None:
         return TextSource(Web(text.url))
     return TextSource(Disk(path or Path(text.path)))

@@ -6,7 +6,6 @@ import io
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -43,30 +42,35 @@ class Disk:
 class Web:
     """A URL, http or https."""
 
-    def __init__(self, url: str, pause_s: float = 1.0) -> None:
-        """`pause_s` after the first failure, twice as long after each one more."""
-        self.where, self._pause_s = url, pause_s
+    def __init__(self, url: str, pause_s: float = 1.0, token: str = "") -> None:
+        """`pause_s` after the first failure, twice as long after each one more.
+
+        `token` is for the server of the URL, and not for others that it refers to.
+        """
+        self.where, self.pause_s, self._token = url, pause_s, token
 
     def open(self, at: int = 0) -> BinaryIO:
-        remote = Remote(self.where, self.size, self._pause_s)
+        remote = Remote(self)
         remote.seek(at)
         return io.BufferedReader(remote, BUFFER_BYTES)
 
     def size(self) -> int | None:
         """In bytes, where the server sends any part; None where it does not."""
         try:
-            with request(self.where, method="HEAD") as reply:
+            with self.asked(method="HEAD") as reply:
                 size = int(reply.headers.get("Content-Length") or 0)
                 ranged = reply.headers.get("Accept-Ranges") == "bytes"
         except (OSError, HTTPException, ValueError):
             return None
         return size if ranged and size > 0 else None
 
-
-def request(url: str, at: int = 0, method: str = "GET") -> Any:
-    headers = {"Range": f"bytes={at}-"} if at else {}
-    asked = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310
-    return urllib.request.urlopen(asked, timeout=TIMEOUT_S)  # noqa: S310 - recipe: http(s)
+    def asked(self, at: int = 0, method: str = "GET") -> Any:
+        """The server's reply, from byte `at` on if it can. Raises OSError, HTTPException."""
+        headers = {"Range": f"bytes={at}-"} if at else {}
+        request = urllib.request.Request(self.where, headers=headers, method=method)  # noqa: S310
+        if self._token:
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        return urllib.request.urlopen(request, timeout=TIMEOUT_S)  # noqa: S310 - http(s)
 
 
 class Remote(io.RawIOBase):
@@ -75,8 +79,8 @@ class Remote(io.RawIOBase):
     A jump is a new request. A server without ranges sends what lies before it, too.
     """
 
-    def __init__(self, url: str, size: Callable[[], int | None], pause_s: float) -> None:
-        self._url, self._size, self._pause_s = url, size, pause_s
+    def __init__(self, web: Web) -> None:
+        self._web = web
         self._at = 0
         self._reply: Any = None
 
@@ -93,11 +97,11 @@ class Remote(io.RawIOBase):
         """From the end only where the server says how much there is: raises SourceUnavailable."""
         start = 0 if whence == io.SEEK_SET else self._at
         if whence == io.SEEK_END:
-            size = self._size()
+            size = self._web.size()
             if size is None:
                 raise SourceUnavailable(
-                    f"{self._url}: this kind of file is read from its end, and the server gives no "
-                    "parts of it (Range). Put it on one that does, or use JSONL"
+                    f"{self._web.where}: this kind of file is read from its end, and the server "
+                    "gives no parts of it (Range). Put it on one that does, or use JSONL"
                 )
             start = size
         if start + offset != self._at:
@@ -113,14 +117,14 @@ class Remote(io.RawIOBase):
             except (OSError, HTTPException) as error:
                 self._hang_up()
                 if failures + 1 == TRIES:
-                    raise SourceUnavailable(f"{self._url}: {error}") from error
-                time.sleep(self._pause_s * 2**failures)
+                    raise SourceUnavailable(f"{self._web.where}: {error}") from error
+                time.sleep(self._web.pause_s * 2**failures)
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _read(self, buffer: Any) -> int:
         if self._reply is None:
             try:
-                self._reply = request(self._url, self._at)
+                self._reply = self._web.asked(self._at)
             except urllib.error.HTTPError as error:
                 if error.code == 416:  # the position is the end
                     return 0

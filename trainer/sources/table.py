@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainer.sources.base import Block, Piece, Source, SourceUnavailable, Tally, pieces, shuffled
 from trainer.sources.formats import (
@@ -28,9 +28,10 @@ BUFFER_BYTES = 2**20  # of a column, at once
 class TableSource(Source):
     """A row group that is damaged is passed over and counted as one broken document."""
 
-    def __init__(self, place: Place, tally: Tally | None = None) -> None:
+    def __init__(self, place: Place, tally: Tally | None = None, column: str = "") -> None:
+        """`column` has the text; without it `sources.formats` says which do."""
         super().__init__(tally)
-        self._place = place
+        self._place, self._column = place, column
 
     def documents(self, seed: str) -> Iterator[str]:
         rng = random.Random(seed)  # noqa: S311 - an order, not a secret
@@ -45,22 +46,24 @@ class TableSource(Source):
         A step is a row.
         """
         with self._opened() as file:
-            sizes = [file.metadata.row_group(one).num_rows for one in range(file.num_row_groups)]
-            parts = max(1, ceil(of / max(1, len(sizes))))
             blocks, total = [], 0
-            for one in range(number, len(sizes) * parts, of):
-                group, part = divmod(one, parts)
-                rows = range(*(sizes[group] * edge // parts for edge in (part, part + 1)))
+            for group, rows in _share(file, number, of):
                 blocks.append(Block(total, len(rows), self._rows(file, group, rows)))
                 total += len(rows)
             yield from pieces(blocks, seed, start, total)
+
+    def num_rows(self, number: int, of: int) -> int:
+        """Of a shard. Raises SourceUnavailable."""
+        with self._opened() as file:
+            return sum(len(rows) for _, rows in _share(file, number, of))
 
     def _rows(self, file: ParquetFile, group: int, rows: range | None = None) -> Iterator[str]:
         """The documents of a row group, or of some rows of it."""
         from pyarrow import ArrowException
 
         where = self._place.where
-        columns = [name for name in FIELDS if name in file.schema_arrow.names]
+        names = [self._column] if self._column else FIELDS
+        columns = [name for name in names if name in file.schema_arrow.names]
         batches = file.iter_batches(
             ROWS_AT_ONCE, row_groups=[group], columns=columns, use_threads=False
         )
@@ -69,7 +72,7 @@ class TableSource(Source):
             for batch in batches:
                 for record in records_of(batch):
                     if rows is None or row in rows:
-                        text = document_of(record)
+                        text = document_of(self._record(record))
                         self.tally.count(text, f"row {row} of row group {group} of {where}")
                         if text:
                             yield text
@@ -78,6 +81,9 @@ class TableSource(Source):
                     return
         except (OSError, ArrowException) as error:
             self.tally.count(None, f"row group {group} of {where}: {error}")
+
+    def _record(self, row: dict[str, Any] | None) -> Any:
+        return {"text": row[self._column]} if row and self._column else row
 
     @contextmanager
     def _opened(self) -> Iterator[ParquetFile]:
@@ -88,7 +94,11 @@ class TableSource(Source):
         with self._place.open() as raw:
             try:
                 file = ParquetFile(raw, buffer_size=BUFFER_BYTES, page_checksum_verification=True)
-                check_columns(file.schema_arrow.names)
+                names = file.schema_arrow.names
+                if not self._column:
+                    check_columns(names)
+                elif self._column not in names:
+                    raise Unreadable(f"it has no column {self._column}, but {', '.join(names)}")
             except (OSError, ArrowException) as error:
                 reason = "it is no Parquet file, or its end is damaged"
                 raise SourceUnavailable(f"{where}: {reason}") from error
@@ -96,3 +106,13 @@ class TableSource(Source):
                 raise SourceUnavailable(f"{where}: {error}") from error
             with file:
                 yield file
+
+
+def _share(file: ParquetFile, number: int, of: int) -> Iterator[tuple[int, range]]:
+    """The row groups of a shard, and which of their rows are in it."""
+    num_groups = file.num_row_groups
+    parts = max(1, ceil(of / max(1, num_groups)))
+    for one in range(number, num_groups * parts, of):
+        group, part = divmod(one, parts)
+        size = file.metadata.row_group(group).num_rows
+        yield group, range(size * part // parts, size * (part + 1) // parts)

@@ -17,10 +17,12 @@ def site_text(artifact: Any) -> Text:
 
 
 def chosen_texts(cleaned: Mapping[str, Any], artifacts: Mapping[str, Any]) -> list[Text]:
-    """Files of the site first, then what is behind a web address, then volunteers' own."""
+    """Files of the site first, then what is on the web, then volunteers' own."""
     texts = [site_text(artifacts[sha256]) for sha256 in cleaned["texts"]]
     if cleaned["text_url"]:
         texts.append(Text(kind="http", url=cleaned["text_url"]))
+    if cleaned["dataset"]:
+        texts.append(Text(kind="datasets", dataset=cleaned["dataset"]))
     if cleaned["own_texts"]:
         texts.append(Text(kind="private"))
     return texts

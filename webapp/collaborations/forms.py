@@ -14,6 +14,7 @@ from trainer.recipe import Base, Choice, Recipe, Round, Tokenizer
 from webapp.accounts.models import User
 from webapp.collaborations import drafts, services
 from webapp.collaborations.chosen_texts import chosen_texts, file_of, site_text
+from webapp.collaborations.dataset_field import DataSetField
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.recipe_parts import PARTS
 from webapp.collaborations.schema_fields import fields_of, values_of
@@ -61,6 +62,13 @@ class CollaborationForm(forms.Form):
         assume_scheme="https",
         help_text="Lines of text or JSON, packed or not, Parquet, or a Wikipedia dump. "
         "Devices fetch it themselves.",
+    )
+    dataset = DataSetField(
+        label="Data set of a Hugging Face hub",
+        max_length=400,
+        required=False,
+        help_text="ORGANISATION/NAME, then configuration, split and column of the text where they "
+        "are not default, train and text. Devices read it as they train.",
     )
     own_texts = forms.BooleanField(
         label="Each volunteer's own texts",
@@ -129,8 +137,8 @@ class CollaborationForm(forms.Form):
         own = self.draft.pk if self.draft else 0
         if Collaboration.objects.filter(slug=slug).exclude(pk=own).exists():
             self.add_error("slug", f"There is a collaboration called {slug} already.")
-        if not any(cleaned.get(name) for name in ("texts", "text_url", "own_texts")):
-            self.add_error("texts", "Choose a text, give a web address of one, or tick their own.")
+        if not any(cleaned.get(name) for name in ("texts", "text_url", "dataset", "own_texts")):
+            self.add_error("texts", "Choose a text, say where one is, or tick their own.")
         if cleaned.get("held_out") and cleaned["held_out"] in cleaned.get("texts", []):
             self.add_error("held_out", "This text is trained on: choose another one.")
         self._check_rules(cleaned)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from trainer.recipe import Base, Recipe
+from webapp.collaborations.dataset_field import words_of
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.recipe_parts import PARTS
 from webapp.collaborations.sizes import size_of
@@ -16,6 +17,7 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
     """{name of a field: value}. What the recipe does not say keeps the form's default."""
     recipe = collaboration.recipe
     addresses = [text.url for text in recipe.texts if text.kind == "http"]
+    datasets = [text.dataset for text in recipe.texts if text.dataset]
     values: dict[str, Any] = {
         "title": collaboration.title,
         "slug": collaboration.slug,
@@ -24,6 +26,7 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
         "base": _key_of(recipe.base) if recipe.base else "",
         "texts": [text.file.sha256 for text in recipe.texts if text.file],
         "text_url": addresses[0] if addresses else "",
+        "dataset": words_of(datasets[0]) if datasets else "",
         "own_texts": recipe.is_private,
         "held_out": recipe.held_out.file.sha256 if recipe.held_out and recipe.held_out.file else "",
         "sequence_length": recipe.sequence_length,
@@ -53,6 +56,8 @@ def left_out(recipe: Recipe, on_site: Collection[str]) -> list[str]:
     named = [("the tokenizer", recipe.tokenizer.file)]
     named += [("the text", text.file) for text in recipe.texts if text.file]
     words = [f"the text at {url}" for url in addresses[1:]]
+    datasets = [text.dataset for text in recipe.texts if text.dataset]
+    words += [f"the data set {words_of(dataset)}" for dataset in datasets[1:]]
     words += [f"the text {text.path} of each device" for text in recipe.texts if text.path]
     if recipe.base and _key_of(recipe.base) not in on_site:
         words.append("the trained model it begins with, which the site does not offer any more")
@@ -60,7 +65,8 @@ def left_out(recipe: Recipe, on_site: Collection[str]) -> list[str]:
         if held_out.file:
             named.append(("the held-out text", held_out.file))
         else:
-            words.append(f"the held-out text {held_out.url or held_out.path}")
+            dataset = words_of(held_out.dataset) if held_out.dataset else ""
+            words.append(f"the held-out text {held_out.url or dataset or held_out.path}")
     return words + [
         f"{what} {file.filename}, which the site does not have any more"
         for what, file in named

@@ -1,0 +1,38 @@
+"""A data set of a hub as an organiser writes it: name, configuration, split and column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from pydantic import ValidationError
+
+from trainer.parts import DataSet, first_problem
+
+EXAMPLE = "wikimedia/wikipedia 20231101.bn train text"
+
+
+class DataSetField(forms.CharField):
+    """Its clean value is a DataSet, or None."""
+
+    def clean(self, value: Any) -> DataSet | None:
+        words = super().clean(value).split()
+        try:
+            return dataset_of(words) if words else None
+        except ValidationError as error:
+            raise forms.ValidationError(
+                f"Write it like {EXAMPLE}; what is after the name may be left out. "
+                f"Here: {first_problem(error)}."
+            ) from error
+
+
+def dataset_of(words: Sequence[str]) -> DataSet:
+    """From name, configuration, split and column, in this order. Raises ValidationError."""
+    name, config, split, *column = *words, *("default", "train")[max(0, len(words) - 1) :]
+    return DataSet(name=name, config=config, split=split, column=" ".join(column))
+
+
+def words_of(dataset: DataSet) -> str:
+    """As `dataset_of` takes them."""
+    return " ".join((dataset.name, dataset.config, dataset.split, dataset.column)).strip()
