@@ -142,6 +142,10 @@ class Tokenizer:
             raise TokenizerError(f"the tokenizer has no {token} token")
         return number
 
+    def decode(self, ids: list[int]) -> str:
+        """The text of these, special tokens and all."""
+        return str(self._encoder.decode(ids, skip_special_tokens=False))
+
     def encode(self, text: str) -> list[int]:
         """Ids without special tokens around them."""
         return self._encoder.encode(text, add_special_tokens=False).ids
