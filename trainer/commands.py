@@ -4,7 +4,6 @@ tokenizer | data`."""
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from contextlib import suppress
@@ -12,19 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from pydantic import ValidationError
-
 from trainer import bases
-from trainer.agent import exporting, own_texts
+from trainer.agent import exporting, looking, own_texts
 from trainer.agent.placement import wait_for_place
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
 from trainer.launcher import machine, web
 from trainer.launcher.place import Unusable, data_folder
-from trainer.parts import Precision, first_problem
+from trainer.parts import Precision
 from trainer.planner import command as planner
-from trainer.recipe import Recipe
 from trainer.simulator.options import add_options
 from trainer.text import command as tokenizer
 
@@ -90,17 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     export = acts.add_parser("export", help="a checkpoint as a model folder that others load")
     exporting.add_options(export)
     tokenizer.add_options(acts.add_parser("tokenizer", help="make a tokenizer from texts"))
-    look = acts.add_parser("data", help="look at the batches that a recipe makes of its texts")
-    look.add_argument("recipe", type=argparse.FileType("rb"), help="JSON file, or - for the input")
-    look.add_argument("--tokenizer", type=Path, required=True, metavar="FILE")
-    look.add_argument(
-        "--text",
-        action="append",
-        default=[],
-        metavar="NUMBER=FILE",
-        help="where a text of the recipe lies, counted from 1; those on the web need none",
-    )
-    look.set_defaults(act=_look)
+    looking.add_options(acts.add_parser("data", help="look at the batches a recipe makes"))
     return parser
 
 
@@ -165,23 +151,6 @@ def _coordinate(given: argparse.Namespace) -> int:
     log_to(None, label)
     doctor.check_open_files()
     return _session(seat, PlainView("Coordinator", None, label=label), modest=False)
-
-
-def _look(given: argparse.Namespace) -> int:
-    from trainer.engine.look import look
-    from trainer.text.tokenizer import TokenizerError
-
-    try:
-        recipe = Recipe.model_validate_json(given.recipe.read())
-        files = dict(words.split("=", 1) for words in given.text)
-        named = (files.get(str(number)) for number, _ in enumerate(recipe.texts, 1))
-        found = look(recipe, [Path(file) if file else None for file in named], given.tokenizer)
-    except ValidationError as error:
-        raise Unusable(f"The recipe cannot be used: {first_problem(error)}.") from error
-    except (TokenizerError, ValueError) as error:
-        raise Unusable(f"{error}.") from error
-    print(json.dumps(found, ensure_ascii=False, indent=1))
-    return 0
 
 
 def _simulate(given: argparse.Namespace) -> int:

@@ -36,6 +36,7 @@ ORGANISER = [
     "/console/tokenizers/",
     "/console/c/demo/",
     "/console/c/night/",
+    "/console/c/demo/data/",
     "/console/c/night/edit/",
     "/accounts/email/",
     "/accounts/password/change/",
