@@ -45,7 +45,11 @@ def test_an_organiser_sees_ten_batches_and_what_was_counted(client, olga, made):
     assert len(page.context["shown"]["batches"]) == 10
     words = page.text
     assert "Batch 10" in words and "[MASK]" in words and "→" in words
-    assert "The first broken one:" in words and "<b>&amp;</b>" not in words
+    assert (
+        "The first broken one: byte" in words
+        and "of text.txt" in words
+        and "<b>&amp;</b>" not in words
+    )
     assert "It lies on each device, not here." in words
     assert "own computer" not in words
     assert PAGE in client.get("/console/c/demo/").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import threading
@@ -18,7 +19,9 @@ from trainer.agent.join import Api
 from trainer.agent.shards import ShardHolder
 from trainer.data.shards import SharedText
 from trainer.grant import ShardAnswer
-from trainer.sources.file import FileSource
+from trainer.sources import stream
+from trainer.sources.kinds import TextSource
+from trainer.sources.places import Disk
 from webapp.accounts.services import ban
 from webapp.collaborations.services import coordinator_device
 from webapp.devices.services import revoke
@@ -38,7 +41,7 @@ class Volunteer:
         _, token = make_device(make_user(name), name)
         self.name, self.api = name, api(site, token)
         self.holder = ShardHolder(self.api, collaboration.slug, Grant(collaboration))
-        self.text = SharedText(FileSource(path), 0, self.holder, "seed")
+        self.text = SharedText(TextSource(Disk(path)), 0, self.holder, "seed")
         self.read: list[tuple[int, str]] = []
 
     def shards(self):
@@ -57,12 +60,14 @@ class Volunteer:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "packed"])
 def test_c13_three_agents_read_each_row_once_while_one_of_them_leaves(
-    live_server, collaboration, tmp_path, monkeypatch
+    live_server, collaboration, tmp_path, monkeypatch, packed
 ):
     monkeypatch.setattr(services, "FEWEST", 6)
+    monkeypatch.setattr(stream, "BLOCK_ITEMS", 20)
     path = tmp_path / "text"
-    path.write_text("".join(f"row {number}\n" for number in range(ROWS)))
+    path.write_bytes(packed("".join(f"row {number}\n" for number in range(ROWS)).encode()))
     anna, bela, cyril = (
         Volunteer(name, live_server.url, collaboration, path) for name in ("anna", "bela", "cyril")
     )
