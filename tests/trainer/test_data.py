@@ -17,6 +17,7 @@ import torch
 from trainer.data.batches import batches
 from trainer.data.masking import mask
 from trainer.data.mixture import Mixture
+from trainer.data.packing import pack
 from trainer.families.base import CAUSAL, MASKED, Batch
 from trainer.sources import base
 from trainer.sources.base import SourceUnavailable, shuffled
@@ -93,6 +94,20 @@ def test_sequences_are_packed_without_padding(tokenizer: Tokenizer, objective):
     assert all(batch.ids.shape == (4, 16) for batch in found[:-1])
     assert all(bool(batch.attention.all()) for batch in found[:-1])
     assert all(batch.tokens > 0 for batch in found)
+
+
+def test_c07_a_book_on_one_line_is_packed_in_no_more_than_the_time_it_takes_to_read_it():
+    class Ids:
+        """A tokenizer for which a document is a million tokens."""
+
+        start, end = None, 0
+
+        def encode(self, text: str) -> list[int]:
+            return list(range(1, 1_000_001))
+
+    found = list(pack(["book"] * 2, Ids(), 16, framed=False))
+    assert [one for row in found for one in row] == [*range(1, 1_000_001), 0] * 2
+    assert {len(row) for row in found[:-1]} == {16}
 
 
 def test_a_causal_target_is_never_the_first_token_or_padding(tokenizer: Tokenizer):

@@ -30,8 +30,10 @@ def pack(
     for document in documents:
         left += tokenizer.encode(document)
         left.append(tokenizer.end)
-        while len(left) >= inner:
-            piece, left = left[:inner], left[inner:]
+        cut = len(left) - len(left) % inner
+        for start in range(0, cut, inner):
+            piece = left[start : start + inner]
             yield [*before, *piece, tokenizer.end] if framed else piece
+        left = left[cut:]
     if left:
         yield [*before, *left, tokenizer.end] if framed else left
