@@ -9,7 +9,7 @@ import torch
 
 from trainer.engine import texts
 from trainer.engine.learner import Learner
-from trainer.families.base import Batch
+from trainer.families.base import CAUSAL, Batch
 from trainer.recipe import Choice, File, Optimizer, Recipe, Text, Tokenizer
 from trainer.text import tokenizer
 from webapp.ops import demo_text
@@ -55,7 +55,7 @@ class Task:
 
     def batches(self, recipe: Recipe, peer: int) -> Iterator[Batch]:
         seed = f"peer {peer}"
-        return texts.training_batches(recipe, (self._train,), self._tokenizer, "causal", seed)
+        return texts.training_batches(recipe, (self._train,), self._tokenizer, CAUSAL, seed)
 
     def held_out_loss(self, strategy: Choice, batches_a_round: int, learning_rate: float) -> float:
         """After BATCHES micro-batches of each of two peers, averaged every `batches_a_round`."""
@@ -69,7 +69,7 @@ class Task:
                     peer.learn(next(source))
             accept_mean(peers)
         held_out = texts.held_out_batches(
-            recipe, self._held_out, self._tokenizer, "causal", HELD_OUT_SAMPLES
+            recipe, self._held_out, self._tokenizer, CAUSAL, HELD_OUT_SAMPLES
         )
         return peers[0].evaluate(held_out)[0]
 

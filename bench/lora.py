@@ -22,6 +22,7 @@ from trainer import catalogue
 from trainer.bases import describe
 from trainer.data.batches import batches
 from trainer.engine.learner import Learner
+from trainer.families.base import CAUSAL
 from trainer.planner.traffic import recipe_round_bytes
 from trainer.recipe import Choice, File, Optimizer, Recipe, Round, Text, Tokenizer
 from trainer.text.tokenizer import Tokenizer as Encoder
@@ -130,7 +131,7 @@ def by_rank(folder: Path, rank: int) -> dict[str, float]:
 
     def batches_of(text: str, seed: int) -> Any:
         return batches(
-            text.splitlines(), encoder, "causal", length=LENGTH, size=lambda: ROWS, seed=seed
+            text.splitlines(), encoder, CAUSAL, length=LENGTH, size=lambda: ROWS, seed=seed
         )
 
     own = [
