@@ -15,8 +15,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PYTHON = "3.11"
 GPU_ONLY = re.compile(r"^(cuda|nvidia|triton)[a-z0-9-]*==")
-# hivemind needs three small packages that their authors publish as source only.
-SOURCE_ONLY = ("prefetch-generator", "python-baseconv", "varint")
+# Published as source only: three small packages that hivemind needs, and seqeval.
+SOURCE_ONLY = ("prefetch-generator", "python-baseconv", "varint", "seqeval")
 HEADER = (
     "# Made by requirements/lock.py (make lock) from {source}. Do not edit.\n"
     f"--only-binary :all:\n--no-binary {','.join(SOURCE_ONLY)}\n"

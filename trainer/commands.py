@@ -1,5 +1,5 @@
 """`python -m trainer run | doctor | coordinate | simulate | plan | base | export |
-tokenizer | data`."""
+tokenizer | data | evaluate`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from trainer.agent.placement import wait_for_place
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
 from trainer.device import doctor
+from trainer.evaluation import command as evaluation
 from trainer.launcher import machine, web
 from trainer.launcher.place import Unusable, data_folder
 from trainer.parts import Precision
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     exporting.add_options(export)
     tokenizer.add_options(acts.add_parser("tokenizer", help="make a tokenizer from texts"))
     looking.add_options(acts.add_parser("data", help="look at the batches a recipe makes"))
+    evaluation.add_options(acts.add_parser("evaluate", help="what a model is worth"))
     return parser
 
 

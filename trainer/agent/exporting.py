@@ -25,9 +25,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def export(given: argparse.Namespace) -> int:
     """Raises Unusable in words."""
-    recipe = _recipe(given.recipe)
+    recipe = read_recipe(given.recipe)
     try:
-        base = _base(recipe.base, given.base, given.site.rstrip("/"))
+        base = find_base(recipe.base, given.base, given.site.rstrip("/"))
         from trainer.engine import export as engine
 
         engine.export(given.checkpoint, recipe, base, 0, given.folder)
@@ -42,7 +42,7 @@ def export(given: argparse.Namespace) -> int:
     return 0
 
 
-def _recipe(path: Path) -> Recipe:
+def read_recipe(path: Path) -> Recipe:
     """Raises Unusable."""
     try:
         return Recipe.model_validate_json(path.read_bytes())
@@ -52,7 +52,7 @@ def _recipe(path: Path) -> Recipe:
         raise Unusable(f"{path} is no recipe: {first_problem(error)}") from error
 
 
-def _base(base: Base | None, folder: Path | None, site: str) -> Path | None:
+def find_base(base: Base | None, folder: Path | None, site: str) -> Path | None:
     """Fetched, or in `folder`; checked in any case. Raises Unusable."""
     if base is None:
         return None

@@ -1,0 +1,1 @@
+"""What a model is worth: its perplexity on a text, or what it learns from labelled data."""

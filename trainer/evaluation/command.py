@@ -1,0 +1,129 @@
+"""`python -m trainer evaluate`: what a model is worth, as a table and as one JSON line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from trainer.agent.exporting import find_base
+from trainer.launcher.place import Unusable, in_words, write_whole
+from trainer.launcher.web import sha256_of
+from trainer.recipe import Recipe
+from trainer.sources.base import SourceUnavailable
+
+TASKS = {
+    "perplexity": "on a text, a document a line; of masked models the pseudo-perplexity",
+    "tags": "of words: CoNLL files, a word and its tag a line",
+    "classes": "of texts: CSV or JSONL with text and label",
+}
+LEAST_STARTS = 3
+TOLD_EVERY_S = 1.0
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "task", choices=TASKS, help="; ".join(f"{name} {what}" for name, what in TASKS.items())
+    )
+    parser.add_argument("model", type=Path, help="exported folder, or checkpoint")
+    parser.add_argument(
+        "data",
+        type=Path,
+        nargs="+",
+        help="file; or one to learn from and one for the test, or a folder with train.* and "
+        "test.*. Of one file a fifth is the test",
+    )
+    parser.add_argument("--recipe", type=Path, help="JSON file of a checkpoint's recipe")
+    parser.add_argument("--tokenizer", type=Path, help="default: tokenizer.json of the folder")
+    parser.add_argument("--base", type=Path, help="folder with the recipe's base")
+    parser.add_argument(
+        "--most-tokens", type=int, default=20_000, help="of the text for perplexity; default: 20000"
+    )
+    parser.add_argument("--starts", type=int, default=LEAST_STARTS, help="default: 3")
+    parser.add_argument("--epochs", type=int, default=5, help="of fine-tuning; default: 5")
+    parser.add_argument("--rate", type=float, default=3e-4, help="of learning; default: 0.0003")
+    parser.add_argument("--report", type=Path, help="a JSON file that tells how far it is")
+    parser.set_defaults(act=evaluate)
+
+
+def evaluate(given: argparse.Namespace) -> int:
+    """Raises Unusable in words."""
+    _check(given)
+    told = Told(given.report)
+    began = time.monotonic()
+    try:
+        recipe = given.recipe and Recipe.model_validate_json(given.recipe.read_bytes())
+        result = _result(given, recipe, told)
+    except OSError as error:
+        raise Unusable(in_words(error, Path(error.filename or given.model))) from error
+    except ValidationError as error:
+        raise Unusable(f"{given.recipe} is no recipe: {error}") from error
+    except (ValueError, SourceUnavailable) as error:
+        raise Unusable(f"This cannot be evaluated: {error}.") from error
+    seconds = round(time.monotonic() - began, 1)
+    known = {"name": given.model.name}
+    if given.model.is_file():
+        known["sha256"] = sha256_of(given.model)
+    found = replace(result, seconds=seconds, model=known)
+    told.end(found.as_json())
+    print(*found.table(), sep="\n", file=sys.stderr, flush=True)
+    print(json.dumps(found.as_json(), ensure_ascii=False))
+    return 0
+
+
+def _check(given: argparse.Namespace) -> None:
+    if given.starts < LEAST_STARTS:
+        raise Unusable(f"--starts {given.starts}: fewer than {LEAST_STARTS} tell no spread")
+    for name in ("epochs", "rate", "most_tokens"):
+        if not getattr(given, name) > 0:
+            raise Unusable(f"--{name.replace('_', '-')} {getattr(given, name)}: more than 0")
+
+
+def _result(given: argparse.Namespace, recipe: Recipe | None, told: Told) -> Any:
+    """The data are read first: they are wrong more often than the model, and sooner seen."""
+    from trainer.evaluation import classifying, finetuning, labelled, perplexity, tagging
+    from trainer.evaluation.model import opened
+
+    if given.task == "perplexity" and len(given.data) > 1:
+        raise ValueError("perplexity is of one text")
+    readers: dict[str, Callable[[Path], list[Any]]]
+    readers = {"tags": labelled.sentences, "classes": labelled.examples}
+    read = readers.get(given.task)
+    data = read and labelled.read(given.data, read)
+    plan = finetuning.Plan(given.starts, given.epochs, given.rate)
+    base = find_base(recipe.base, given.base, "") if recipe else None
+    with opened(given.model, given.tokenizer, recipe, base) as model:
+        if data is None:
+            return perplexity.evaluate(model, given.data[0], given.most_tokens, told)
+        task = tagging if given.task == "tags" else classifying
+        return task.evaluate(model, data, plan, told)
+
+
+class Told:
+    """Says how far it is, at most once a second: in lines, and in the report."""
+
+    def __init__(self, report: Path | None) -> None:
+        self._report = report
+        self._at = 0.0
+
+    def __call__(self, what: str, share: float) -> None:
+        now = time.monotonic()
+        if now - self._at < TOLD_EVERY_S:
+            return
+        self._at = now
+        print(f"{share:4.0%}  {what}", file=sys.stderr, flush=True)
+        self._write({"complete": False, "doing": what, "share": share})
+
+    def end(self, result: dict[str, Any]) -> None:
+        self._write({"complete": True, "doing": "", "share": 1.0, "result": result})
+
+    def _write(self, content: dict[str, Any]) -> None:
+        if self._report is not None:
+            write_whole(self._report, json.dumps(content))
