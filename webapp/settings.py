@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "webapp.live",
     "webapp.lab",
     "webapp.tokenizers",
+    "webapp.evaluations",
     "webapp.launcher",
     "webapp.swarm",
     "webapp.ops",

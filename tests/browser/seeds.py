@@ -169,3 +169,24 @@ def give_tokenizers(folder: Path) -> tuple[Artifact, Making]:
         making.save()
         making.texts.set([text])
     return file, running
+
+
+def give_evaluations(collaboration: Collaboration) -> None:
+    """One task with a result, one that runs and one that failed, and a baseline; one without."""
+    task = Task.objects.create(
+        collaboration=collaboration, title="Names", kind="tags", file="names", every=20
+    )
+    score = {"mean": 0.7512, "std": 0.021, "n": 3}
+    result = {
+        "metric": "span_f1",
+        "scores": {"span_f1": score, "word_accuracy": score},
+        "baselines": [{"name": "all words O", "scores": {"span_f1": 0.0, "word_accuracy": 0.5}}],
+        "data": {"sentences of the test": 1200},
+    }
+    rows = {"finished": {"result": result}, "running": {"share": 0.4, "doing": "start 2 of 3"}}
+    rows |= {"failed": {"reason": "It needed more than 3 GB and was ended: choose less data."}}
+    for number, (state, fields) in enumerate(rows.items()):
+        known = {"round": 20 * number, "sha256": str(number) * 64, "heard_at": timezone.now()}
+        Evaluation.objects.create(task=task, title="Names", state=state, **known, **fields)
+    Baseline.objects.create(task=task, name="XLM-R-large", score=96.48, std=0.22, source="a paper")
+    Task.objects.create(collaboration=collaboration, title="Held out", kind="perplexity")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.browser.seeds import give_past, give_tokenizers, give_trials
+from tests.browser.seeds import give_evaluations, give_past, give_tokenizers, give_trials
 from tests.browser.wait import until
 from tests.factories import make_collaboration
 
@@ -15,6 +15,7 @@ VISITOR = [
     "/c/",
     "/c/demo/",
     "/c/demo/rounds/120/",
+    "/c/demo/evaluations/",
     "/leaderboard/",
     "/docs/volunteer/",
     "/docs/organiser/",
@@ -28,6 +29,7 @@ ORGANISER = [
     "/me/",
     "/me/devices/",
     "/c/demo/join/",
+    "/c/demo/evaluations/",
     "/console/",
     "/console/create/",
     "/console/audit/",
@@ -52,6 +54,7 @@ def test_pages_are_accessible_and_fit(
     site, join, log_in, page, olga, collaboration, size, theme, who, tmp_path
 ):
     give_past(collaboration)
+    give_evaluations(collaboration)
     make_collaboration("night", state="draft")
     jobs = [f"/console/lab/{trial.pk}/" for trial in give_trials()]
     ready, running = give_tokenizers(tmp_path)

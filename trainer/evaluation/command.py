@@ -59,6 +59,7 @@ def evaluate(given: argparse.Namespace) -> int:
     told = Told(given.report)
     began = time.monotonic()
     try:
+        known = _named(given.model)
         recipe = given.recipe and Recipe.model_validate_json(given.recipe.read_bytes())
         result = _result(given, recipe, told)
     except OSError as error:
@@ -68,14 +69,17 @@ def evaluate(given: argparse.Namespace) -> int:
     except (ValueError, SourceUnavailable) as error:
         raise Unusable(f"This cannot be evaluated: {error}.") from error
     seconds = round(time.monotonic() - began, 1)
-    known = {"name": given.model.name}
-    if given.model.is_file():
-        known["sha256"] = sha256_of(given.model)
     found = replace(result, seconds=seconds, model=known)
     told.end(found.as_json())
     print(*found.table(), sep="\n", file=sys.stderr, flush=True)
     print(json.dumps(found.as_json(), ensure_ascii=False))
     return 0
+
+
+def _named(model: Path) -> dict[str, str]:
+    """What the result says of the model."""
+    sha256 = {"sha256": sha256_of(model)} if model.is_file() else {}
+    return {"name": model.name, **sha256}
 
 
 def _check(given: argparse.Namespace) -> None:

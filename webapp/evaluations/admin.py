@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from django.contrib import admin
+
+from webapp.core.admin import ReadOnly
+from webapp.evaluations.models import Baseline, Evaluation, Task
+
+
+@admin.register(Task)
+class TaskAdmin(ReadOnly):
+    list_display = ("title", "collaboration", "kind", "every", "created_at")
+    list_filter = ("kind",)
+    search_fields = ("title",)
+    list_select_related = ("collaboration",)
+
+
+@admin.register(Evaluation)
+class EvaluationAdmin(ReadOnly):
+    list_display = ("title", "round", "state", "reason", "created_at")
+    list_filter = ("state",)
+    search_fields = ("title",)
+
+
+@admin.register(Baseline)
+class BaselineAdmin(ReadOnly):
+    list_display = ("name", "task", "score", "std", "source")
+    search_fields = ("name",)
+    list_select_related = ("task",)

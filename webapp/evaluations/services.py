@@ -1,0 +1,171 @@
+"""Enters tasks and baselines; starts, repeats, cancels and ends evaluations. One runs at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from webapp.accounts.models import User
+from webapp.artifacts.models import Checkpoint
+from webapp.artifacts.selectors import newest_checkpoint
+from webapp.audit.services import record
+from webapp.collaborations import access
+from webapp.core import jobs
+from webapp.core.errors import UserError
+from webapp.core.jobs import State
+from webapp.evaluations.models import Baseline, Evaluation, Task
+
+
+@transaction.atomic
+def enter(task: Task, *, by: User) -> None:
+    """Keeps a new task. Raises UserError, also when there is one of its name."""
+    _require_organiser(by)
+    if Task.objects.filter(collaboration=task.collaboration, title=task.title).exists():
+        raise UserError(f"There is a task called {task.title} already: choose another name.")
+    task.save()
+    record(actor=by, action="evaluation.entered", subject=task)
+
+
+@transaction.atomic
+def drop(task: Task, *, by: User) -> None:
+    """With all that came of it; a program that runs for it is ended within seconds."""
+    _require_organiser(by)
+    record(actor=by, action="evaluation.dropped", subject=task)
+    task.delete()
+
+
+@transaction.atomic
+def enter_baseline(baseline: Baseline, *, by: User) -> None:
+    _require_organiser(by)
+    Baseline.objects.filter(task=baseline.task, name=baseline.name).delete()
+    baseline.save()
+    detail = {"score": baseline.score, "source": baseline.source}
+    record(actor=by, action="evaluation.baseline", subject=baseline, detail=detail)
+
+
+@transaction.atomic
+def drop_baseline(baseline: Baseline, *, by: User) -> None:
+    _require_organiser(by)
+    record(actor=by, action="evaluation.baseline_dropped", subject=baseline)
+    baseline.delete()
+
+
+@transaction.atomic
+def ask(task: Task, *, by: User) -> Evaluation:
+    """Of the newest checkpoint, or once more where that came to nothing. Raises UserError."""
+    _require_organiser(by)
+    checkpoint = newest_checkpoint(task.collaboration)
+    if checkpoint is None:
+        raise UserError("There is no checkpoint yet.", "Ask again once one is written.")
+    evaluation, is_new = _of(task, checkpoint, by)
+    if not is_new:
+        _repeat(evaluation)
+    record(actor=by, action="evaluation.asked", subject=task, detail={"round": evaluation.round})
+    return evaluation
+
+
+@transaction.atomic
+def again(evaluation: Evaluation, *, by: User) -> None:
+    """Raises UserError when it is not over, has its result, or its checkpoint is gone."""
+    _require_organiser(by)
+    _repeat(evaluation)
+    record(actor=by, action="evaluation.repeated", subject=evaluation)
+
+
+def _repeat(evaluation: Evaluation) -> None:
+    locked = jobs.lock(evaluation)
+    if locked is None or locked.state not in (State.FAILED, State.CANCELLED):
+        raise UserError(f"Round {evaluation.round} is {evaluation.state} already with this task.")
+    if locked.checkpoint is None:
+        raise UserError(f"The checkpoint of round {locked.round} is not kept any more.")
+    locked.state, locked.reason, locked.share, locked.ended_at = State.WAITING, "", 0.0, None
+    locked.save(update_fields=["state", "reason", "share", "ended_at"])
+    transaction.on_commit(_call_the_job, robust=True)
+
+
+def _of(task: Task, checkpoint: Checkpoint, by: User | None) -> tuple[Evaluation, bool]:
+    """That of this checkpoint, and whether it is new: then it waits for a job."""
+    evaluation, is_new = Evaluation.objects.get_or_create(
+        task=task,
+        sha256=checkpoint.artifact.sha256,
+        defaults={
+            "title": f"{task.title}, round {checkpoint.round}"[:80],
+            "checkpoint": checkpoint,
+            "round": checkpoint.round,
+            "organiser": by,
+        },
+    )
+    if is_new:  # without a broker the timetable calls it
+        transaction.on_commit(_call_the_job, robust=True)
+    return evaluation, is_new
+
+
+def _call_the_job() -> None:
+    from webapp.evaluations.tasks import work  # which calls this module
+
+    work.delay()
+
+
+@transaction.atomic
+def enter_due() -> None:
+    """Newest checkpoints that are the first in so many rounds as their tasks say."""
+    for task in Task.objects.filter(every__gt=0).select_related("collaboration"):
+        checkpoint = newest_checkpoint(task.collaboration)
+        if checkpoint is None:
+            continue
+        first = checkpoint.round - checkpoint.round % task.every
+        if not task.evaluations.filter(round__gte=first).exists():
+            _of(task, checkpoint, None)
+
+
+@transaction.atomic
+def cancel(evaluation: Evaluation, *, by: User) -> None:
+    """The job that does it notices within seconds. Raises UserError when it is over."""
+    _require_organiser(by)
+    locked = jobs.lock(evaluation)
+    if locked is None or locked.is_over:
+        raise UserError(f"{evaluation.title} is {evaluation.state} already.")
+    jobs.end(locked, State.CANCELLED, f"by {by}")
+    record(actor=by, action="evaluation.cancelled", subject=locked)
+
+
+def _require_organiser(by: User) -> None:
+    if why := access.refusal(by, "create"):
+        raise UserError(why, kind="forbidden")
+
+
+def claim(now: datetime) -> Evaluation | None:
+    return jobs.claim(Evaluation, now)
+
+
+def note_progress(evaluation: Evaluation, report: dict[str, Any] | None) -> bool:
+    """Whether it is still wanted. `report` is the program's own, if there is one."""
+    if report is None:
+        return jobs.note(evaluation)
+    return jobs.note(evaluation, doing=report["doing"][:200], share=report["share"])
+
+
+@transaction.atomic
+def finish(evaluation: Evaluation, result: dict[str, Any]) -> None:
+    """Does nothing to one that was cancelled meanwhile, or finished by another."""
+    locked = jobs.lock(evaluation)
+    if locked is not None and locked.state == State.RUNNING:
+        locked.result, locked.share = result, 1.0
+        locked.save(update_fields=["result", "share"])
+        jobs.end(locked, State.FINISHED)
+
+
+@transaction.atomic
+def fail(evaluation: Evaluation, reason: str) -> None:
+    """Does nothing to one that was cancelled meanwhile."""
+    locked = jobs.lock(evaluation)
+    if locked is not None and locked.state == State.RUNNING:
+        jobs.end(locked, State.FAILED, reason)
+
+
+def give_up_silent(now: datetime) -> None:
+    """Ends those whose job died: nobody does them any more."""
+    for evaluation in jobs.silent(Evaluation, now):
+        fail(evaluation, jobs.STOPPED)
