@@ -22,6 +22,7 @@ from webapp.artifacts.models import Artifact, Checkpoint, Kind
 from webapp.artifacts.services import register_file
 from webapp.collaborations.models import Collaboration, State
 from webapp.credit.models import HourlyCredit, Receipt
+from webapp.evaluations.models import Baseline, Evaluation, Task
 from webapp.lab.models import Trial
 from webapp.live.models import Event, RoundRecord
 from webapp.tokenizers.models import Making

@@ -14,17 +14,15 @@ from webapp.evaluations.models import Baseline, Task
 class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
     """After `is_valid()`, `instance` is the task, not saved yet."""
 
-    data = forms.ChoiceField(help_text="A file; a folder with train.* and test.*; or a text.")
-
     class Meta:
         model = Task
         fields = ["title", "kind", "every", "starts", "epochs", "rate"]
 
     def __init__(self, collaboration: Collaboration, given: Any = None) -> None:
         super().__init__(given, instance=Task(collaboration=collaboration))
-        field = self.fields["data"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = data.choices()
+        self.fields["data"] = forms.ChoiceField(
+            choices=data.choices(), help_text="A file; a folder with train.* and test.*; or a text."
+        )
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}

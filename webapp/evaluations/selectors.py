@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from webapp.collaborations.models import Collaboration
-from webapp.core.jobs import State
 from webapp.evaluations.models import Evaluation, Task
 
 MOST_ROWS = 100
@@ -52,7 +51,7 @@ def tables(collaboration: Collaboration) -> list[Table]:
 def _table(task: Task) -> Table:
     """Checkpoints newest first."""
     rows = list(task.evaluations.select_related("checkpoint").order_by("-round")[:MOST_ROWS])
-    done: list[dict[str, Any]] = [row.result for row in rows if row.state == State.FINISHED]
+    done: list[dict[str, Any]] = [row.result for row in rows if row.result is not None]
     names = list(done[0]["scores"]) if done else []
     if names:  # what it is judged by comes first
         names.sort(key=lambda name: name != done[0]["metric"])
@@ -67,7 +66,7 @@ def _table(task: Task) -> Table:
 
 def _scores(row: Evaluation, names: list[str]) -> list[Shown]:
     """None yet where it is not finished."""
-    if row.state != State.FINISHED:
+    if row.result is None:
         return []
     scores = row.result["scores"]
     return [_shown(name, scores[name]) if name in scores else None for name in names]

@@ -30,7 +30,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and (why := access.refusal(request.user, "create")):
         raise PermissionDenied(why)
     given = request.POST if request.method == "POST" else None
-    for_task = (given or {}).get("baseline", "")
+    for_task = given.get("baseline", "") if given else ""
     form = TaskForm(collaboration, None if for_task else given)
     found = tables(collaboration)
     shown = [(one, _baseline_form(one.task, for_task, given), _lines(one)) for one in found]
