@@ -1,5 +1,5 @@
-"""`python -m trainer evaluate` on a small ALBERT before and after it has learnt from Wikipedia's lead
-paragraphs: their topics, held-out pseudo-perplexity and, where the corpus is, Japanese entities."""
+"""`python -m trainer evaluate` on a small ALBERT before and after it has learnt from Wikipedia's
+lead paragraphs: their topics, pseudo-perplexity and, where the corpus is, Japanese entities."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def train(folder: Path, recipe: Recipe) -> None:
     tokenizer = Encoder.of(recipe, folder / "tokenizer.json")
     learner = Learner(recipe, tokenizer.pad)
     learner.save(folder / "begun.safetensors")
-    batches = training_batches(recipe, (None,), tokenizer, "masked", "bench")
+    batches = training_batches(recipe, (None,), tokenizer, learner.family.objective, "bench")
     for _ in range(STEPS):
         learner.learn(next(batches))
         offer = learner.offer()

@@ -11,7 +11,7 @@ import transformers
 
 from tests.trainer.bengali import EVERYTHING
 from tests.trainer.evaluated import make_model, write_classes, write_tags
-from tests.trainer.models import make_recipe
+from tests.trainer.models import SHAPES, make_recipe
 from tests.trainer.tiny_bases import MAKES
 from trainer.commands import main
 from trainer.engine.learner import Learner
@@ -21,7 +21,7 @@ from trainer.evaluation.model import opened
 from trainer.evaluation.results import Score
 from trainer.evaluation.tagging import items, scored
 from trainer.launcher.web import sha256_of
-from trainer.recipe import File, Tokenizer
+from trainer.recipe import Choice, File, Tokenizer
 
 
 def told(*_):
@@ -92,11 +92,13 @@ def test_no_more_tokens_are_scored_than_asked(tmp_path, capsys):
     assert found["data"]["tokens"] == 33
 
 
-def test_a_checkpoint_is_worth_what_its_export_is(tmp_path, capsys):
+@pytest.mark.parametrize("sentence_order", [False, True])
+def test_a_checkpoint_is_worth_what_its_export_is(tmp_path, capsys, sentence_order):
     tokenizer = make_model(tmp_path / "model") / "tokenizer.json"
     size = len(json.loads(tokenizer.read_text())["model"]["vocab"])
     file = File(sha256=sha256_of(tokenizer), size_bytes=1, filename="tokenizer.json")
-    recipe = make_recipe(tokenizer=Tokenizer(file=file, vocab_size=size))
+    family = Choice(name="albert", params={**SHAPES["albert"], "sentence_order": sentence_order})
+    recipe = make_recipe(tokenizer=Tokenizer(file=file, vocab_size=size), family=family)
     path, out = tmp_path / "checkpoint-000000000.safetensors", tmp_path / "out"
     Learner(recipe, 0).save(path)
     (tmp_path / "recipe.json").write_text(recipe.model_dump_json())

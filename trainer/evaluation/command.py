@@ -11,9 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from trainer.agent.exporting import find_base
+from trainer.agent.exporting import find_base, read_recipe
 from trainer.launcher.place import Unusable, in_words, write_whole
 from trainer.launcher.web import sha256_of
 from trainer.recipe import Recipe
@@ -60,12 +58,10 @@ def evaluate(given: argparse.Namespace) -> int:
     began = time.monotonic()
     try:
         known = _named(given.model)
-        recipe = given.recipe and Recipe.model_validate_json(given.recipe.read_bytes())
+        recipe = read_recipe(given.recipe) if given.recipe else None
         result = _result(given, recipe, told)
     except OSError as error:
         raise Unusable(in_words(error, Path(error.filename or given.model))) from error
-    except ValidationError as error:
-        raise Unusable(f"{given.recipe} is no recipe: {error}") from error
     except (ValueError, SourceUnavailable) as error:
         raise Unusable(f"This cannot be evaluated: {error}.") from error
     seconds = round(time.monotonic() - began, 1)

@@ -104,7 +104,7 @@ def _kind(folder: Path, config: Any) -> Kind:
     if config.is_encoder_decoder:
         return "encoder-decoder"
     (name, *_) = config.architectures or [""]
-    if name.endswith("ForMaskedLM"):
+    if name.endswith(("ForMaskedLM", "ForPreTraining")):  # the latter tell orders, too
         return "masked"
     if name.endswith(("ForCausalLM", "LMHeadModel")):
         return "causal"

@@ -20,7 +20,7 @@ from trainer.data.batches import batches
 from trainer.data.packing import pack
 from trainer.evaluation.model import Evaluated
 from trainer.evaluation.results import Baseline, Result, Score
-from trainer.families.base import Batch
+from trainer.families.base import CAUSAL, Batch
 from trainer.parts import Choice
 from trainer.sources.file import FileSource
 from trainer.text.tokenizer import Tokenizer
@@ -95,7 +95,7 @@ def _at_most(batch: Batch, tokens: int) -> Batch:
 def _as_trained(model: Evaluated, source: FileSource, rows: int) -> Iterator[Batch]:
     documents = source.documents(ORDER)
     return batches(
-        documents, model.tokenizer, "causal", length=model.length, size=lambda: rows, seed=0
+        documents, model.tokenizer, CAUSAL, length=model.length, size=lambda: rows, seed=0
     )
 
 
