@@ -98,7 +98,8 @@ def test_a_checkpoint_is_worth_what_its_export_is(tmp_path, capsys, sentence_ord
     size = len(json.loads(tokenizer.read_text())["model"]["vocab"])
     file = File(sha256=sha256_of(tokenizer), size_bytes=1, filename="tokenizer.json")
     family = Choice(name="albert", params={**SHAPES["albert"], "sentence_order": sentence_order})
-    recipe = make_recipe(tokenizer=Tokenizer(file=file, vocab_size=size), family=family)
+    recipe = make_recipe(tokenizer=Tokenizer(file=file, vocab_size=size))
+    recipe = recipe.model_copy(update={"family": family})
     path, out = tmp_path / "checkpoint-000000000.safetensors", tmp_path / "out"
     Learner(recipe, 0).save(path)
     (tmp_path / "recipe.json").write_text(recipe.model_dump_json())

@@ -27,7 +27,7 @@ def do(evaluation: Evaluation, stopping: threading.Event) -> None:
     with tempfile.TemporaryDirectory(prefix="evaluation-") as name:
         folder = Path(name)
         try:
-            words = _words(evaluation, folder)
+            words = words_of(evaluation, folder)
         except Missing as missing:
             return fail(evaluation, str(missing))
         failure = run(
@@ -43,8 +43,8 @@ def do(evaluation: Evaluation, stopping: threading.Event) -> None:
         return fail(evaluation, failure.replace(f"{folder}/", "") or "It ended without a result.")
 
 
-def _words(evaluation: Evaluation, folder: Path) -> list[str]:
-    """Raises Missing."""
+def words_of(evaluation: Evaluation, folder: Path) -> list[str]:
+    """What the trainer is asked; puts what it needs into `folder`. Raises Missing."""
     task = evaluation.task
     recipe = task.collaboration.recipe
     (folder / "recipe.json").write_text(recipe.model_dump_json())
