@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import pytest
 import torch
@@ -186,3 +187,11 @@ def test_what_cannot_be_evaluated_is_told_in_words(tmp_path, capsys):
     ]
     for words, said in cases:
         assert said in evaluated(capsys, *words, fails=True)
+
+
+@pytest.mark.parametrize(("task", "lacks"), [("tags", "seqeval"), ("classes", "sklearn")])
+def test_what_is_not_installed_is_named_before_anything_is_computed(
+    tmp_path, capsys, monkeypatch, task, lacks
+):
+    monkeypatch.setitem(sys.modules, lacks, None)
+    assert f"{task} needs s" in evaluated(capsys, task, tmp_path, tmp_path, fails=True)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ TASKS = {
     "tags": "of words: CoNLL files, a word and its tag a line",
     "classes": "of texts: CSV or JSONL with text and label",
 }
+# Volunteers' machines do without; (what is imported, what is installed).
+NEEDED = {"tags": ("seqeval", "seqeval"), "classes": ("sklearn", "scikit-learn")}
 LEAST_STARTS = 3
 TOLD_EVERY_S = 1.0
 
@@ -79,6 +82,9 @@ def _named(model: Path) -> dict[str, str]:
 
 
 def _check(given: argparse.Namespace) -> None:
+    module, package = NEEDED.get(given.task, ("json", ""))
+    if find_spec(module) is None:
+        raise Unusable(f"{given.task} needs {package}, which a site has: pip install {package}")
     if given.starts < LEAST_STARTS:
         raise Unusable(f"--starts {given.starts}: fewer than {LEAST_STARTS} tell no spread")
     for name in ("epochs", "rate", "most_tokens"):
