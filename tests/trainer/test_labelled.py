@@ -29,8 +29,8 @@ def test_words_come_first_and_tags_last_whatever_is_between_them(tmp_path):
     text = "\ufeff-DOCSTART- -X- O\n\nঢাকা NN B-LOC\nis O\n\n\nসে VB NP O\r\n"
     found = sentences(written(tmp_path, text))
     assert found == [Sentence(("ঢাকা", "is"), ("B-LOC", "O")), Sentence(("সে",), ("O",))]
-    tabs = "New York\tB-LOC\nক\u200dখ\tO\n"
-    assert sentences(written(tmp_path, tabs))[0].words == ("New York", "ক\u200dখ")
+    tabs = "New York\tB-LOC\nক\u200dখ\tO\n\u3000\tO\n"
+    assert sentences(written(tmp_path, tabs))[0].words == ("New York", "ক\u200dখ", "\u3000")
 
 
 def test_texts_may_have_commas_newlines_and_quotes(tmp_path):

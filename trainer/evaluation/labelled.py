@@ -82,13 +82,13 @@ def sentences(path: Path) -> list[Sentence]:
             continue
         if not found and not rows:
             divider = "\t" if "\t" in line else None
-        columns = [column.strip() for column in line.split(divider)]
-        if len(columns) < 2 or not columns[0] or not columns[-1]:
+        columns = line.split(divider)
+        if len(columns) < 2 or not columns[0] or not columns[-1].strip():
             raise DataError(
                 f"{path}, line {number}, is no word with its tag: {line.strip()[:50]!r}. A word "
                 "comes first and its tag last, with a tab or, in all lines, a space between"
             )
-        rows.append((columns[0], columns[-1]))
+        rows.append((columns[0], columns[-1].strip()))  # a word may be a blank: U+3000 is one
     return _some(path, found)
 
 
