@@ -137,6 +137,6 @@ def main() -> dict[str, Any]:
                 data = ("train.conll", "test.conll")
                 found[model]["entities"] = evaluate(folder, "tags", model, *data)
     begun, trained = (
-        found[model]["topics"]["scores"]["accuracy"]["mean"] for model in ("begun", "trained")
+        found[model]["perplexity"]["scores"]["loss"]["mean"] for model in ("begun", "trained")
     )
-    return {"met": trained > begun, **found}
+    return {"met": trained < begun, **found}

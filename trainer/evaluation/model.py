@@ -65,6 +65,10 @@ def opened(
 
     `base`: the folder with the recipe's. Raises ValueError, which says what is wrong, and OSError.
     """
+    import transformers
+
+    transformers.logging.set_verbosity_error()  # what is missing is looked for here
+    transformers.logging.disable_progress_bar()
     if path.is_dir():
         yield _of_folder(path, tokenizer or path / "tokenizer.json", recipe)
         return
@@ -82,8 +86,6 @@ def opened(
 def _of_folder(folder: Path, tokenizer: Path, recipe: Recipe | None) -> Evaluated:
     import transformers
 
-    transformers.logging.set_verbosity_error()  # what is missing is looked for here
-    transformers.logging.disable_progress_bar()
     try:
         config: Any = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
     except (OSError, KeyError, ValueError) as error:
