@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 chosen=$1
 failed=0
-LONGEST_S=1500 # of one step: what hangs shall fail
+LONGEST_S=1800 # of one step: what hangs shall fail
 step() {
     echo "== $1"
     shift

@@ -45,6 +45,12 @@ def test_no_module_has_a_name_that_says_nothing():
     assert [str(path) for path in CODE if path.name in vague] == []
 
 
+def test_every_test_of_the_browser_bears_that_name():
+    """Among the others it leaves an event loop running, in which a hundred of them fail."""
+    tests = (ROOT / "tests/browser").glob("test_*.py")
+    assert [p.name for p in tests if "pytestmark = pytest.mark.browser" not in p.read_text()] == []
+
+
 def test_the_import_contracts_hold():
     done = subprocess.run(
         [Path(sys.executable).parent / "lint-imports", "--no-cache"],

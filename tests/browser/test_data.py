@@ -7,6 +7,8 @@ import pytest
 from tests.browser.test_pages_look import _problems
 from tests.web.test_data import PAGE, made  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_ten_batches_fit_and_are_accessible(site, log_in, page, olga, made, width):  # noqa: F811
