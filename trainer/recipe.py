@@ -228,15 +228,18 @@ class Recipe(Part):
     def canonical(self) -> str:
         """JSON with sorted keys and no spaces: the text that is hashed.
 
-        A recipe without a base, or a stack of its layers, has the hash that it had before there
-        were any.
+        What a recipe does without leaves no trace, as if there were no such thing yet.
         """
         document: dict[str, Any] = self.model_dump(mode="json")
-        for part in ("base", "adapter"):
-            if document[part] is None:
-                del document[part]
-        if self.base is not None and self.base.stack is None:
-            del document["base"]["stack"]
+        texts = [text or {} for text in (*document["texts"], document["held_out"])]
+        for part, name, without in (
+            *((text, "dataset", None) for text in texts),
+            (document["optimizer"], "kind", "adamw"),
+            (document["base"] or {}, "stack", None),
+            *((document, part, None) for part in ("base", "adapter")),
+        ):
+            if part.get(name, ...) == without:
+                del part[name]
         return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def sha256(self) -> str:
