@@ -28,13 +28,10 @@ swarms() {
 sites() {
     step "a real site with real agents" \
         python -m pytest -q --durations=8 -m "swarm and ($chosen)" tests/swarm/test_site_*.py
-}
-pages() {
     step "in the browser" python -m pytest -q -m "browser and ($chosen)"
 }
 run_beside swarms
 run_beside sites
-run_beside pages
 set +m
 trap 'for group in "${beside[@]}"; do kill -TERM -- "-$group" 2>/dev/null; done; rm -rf "$said"' EXIT
 trap 'exit 130' INT TERM

@@ -15,6 +15,7 @@ def test_ten_batches_fit_and_are_accessible(site, log_in, page, olga, made, widt
     page.set_viewport_size({"width": width, "height": 800})
     log_in(olga)
     page.goto(site.url + PAGE)
+    page.set_default_timeout(90_000)  # the answer comes when the batches are made
     page.get_by_role("button", name="Look").click()
     page.get_by_role("heading", name="Batch 10").wait_for()
     assert page.locator("mark").count() > 10

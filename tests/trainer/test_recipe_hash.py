@@ -14,7 +14,8 @@ OLD = Recipe(
     texts=(Text(kind="site", file=FILE), Text(kind="http", url="https://example.org/t.txt")),
     held_out=Text(kind="site", file=FILE),
 )
-HASH_OF_OLD = "9370d4183cd757e3ab80132c5a0c46c82a4f3cdcd08d057a99b89fea3d2e2c3a"  # before there were LAMB and hubs
+# As it was before there were LAMB and data sets of a hub.
+HASH_OF_OLD = "9370d4183cd757e3ab80132c5a0c46c82a4f3cdcd08d057a99b89fea3d2e2c3a"
 
 
 def test_what_came_later_leaves_no_trace_in_a_recipe_that_does_without():

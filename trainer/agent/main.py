@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
-from importlib import import_module
 from typing import TypeVar
 
 from trainer import __version__
@@ -18,6 +16,7 @@ from trainer.agent import restarts
 from trainer.agent.evaluating import IN_WORDS, Evaluation, must_evaluate
 from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
+from trainer.agent.loading import load_engine
 from trainer.agent.outbox import Outbox
 from trainer.agent.own_texts import check_named
 from trainer.agent.placement import Mover
@@ -243,8 +242,3 @@ class Session:
         count = spool.num_waiting
         kept = "1 report is" if count == 1 else f"{count} reports are"
         self._view.say(f"{kept} kept on disk: {then}.")
-
-
-def load_engine() -> None:
-    """Torch and hivemind take seconds to import: that goes on while the site is asked."""
-    threading.Thread(target=import_module, args=("trainer.engine.peer",), daemon=True).start()

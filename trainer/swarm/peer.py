@@ -19,6 +19,7 @@ from trainer.swarm.admission import Admission
 from trainer.swarm.averager import RoundAverager
 from trainer.swarm.door import Door
 from trainer.swarm.judgement import limits_of
+from trainer.swarm.network import Network
 from trainer.swarm.notices import Notices
 from trainer.swarm.processes import Processes
 from trainer.swarm.progress import Standing
@@ -88,7 +89,7 @@ class SwarmPeer:
         empty_streams.install()
         try:
             with orphans.children_end_with_us():
-                dht = DHT(
+                dht = Network(
                     start=False,
                     initial_peers=list(self.bootstrap),
                     client_mode=self._client_mode,
