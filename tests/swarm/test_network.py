@@ -21,7 +21,7 @@ class Question:
     def __reduce__(self):
         return cut_off, ()
 
-multiprocessing.set_start_method("fork")
+multiprocessing.set_start_method("fork", force=True)
 network = Network(start=True, host_maddrs=["/ip4/127.0.0.1/tcp/0"])
 network._outer_pipe.send(Question())
 network.join(60)
