@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from tests.at_once import alone
 from tests.factories import make_user
+from tests.waiting import wait_for
 from tests.web.evaluations import add_checkpoint, add_task, claimed, make_small, programs
 from webapp.artifacts.storage import absolute_path
 from webapp.audit.models import Entry
-from webapp.core.jobs import SILENT, State
+from webapp.core.jobs import SILENT, State, fail
 from webapp.evaluations import data, services, tasks
 from webapp.evaluations.models import Baseline, Evaluation, Task
 from webapp.evaluations.program import do, words_of
@@ -98,10 +99,10 @@ def test_b07_b10_two_jobs_do_one_evaluation_and_one_that_is_killed_can_be_run_ag
     task = add_task(small, rows=300, epochs=100)
     known = {"round": 20, "sha256": checkpoint.artifact.sha256}
     Evaluation.objects.create(task=task, checkpoint=checkpoint, title="Names", **known)
-    jobs = [threading.Thread(target=_work, daemon=True) for _ in range(2)]
+    jobs = [threading.Thread(target=alone, args=(tasks.work,), daemon=True) for _ in range(2)]
     for job in jobs:
         job.start()
-    _until(lambda: Evaluation.objects.get().share > 0)
+    wait_for("progress", lambda: Evaluation.objects.get().share > 0, DEADLINE_S)
     (program,) = programs()
     os.kill(program.pid, signal.SIGKILL)
     for job in jobs:
@@ -124,7 +125,7 @@ def test_b07_a_result_that_comes_twice_counts_once(small, tmp_path):
     evaluation = claimed(add_task(small, every=20))
     services.finish(evaluation, RESULT)
     services.finish(evaluation, RESULT | {"metric": "another"})
-    services.fail(evaluation, "too late")
+    fail(evaluation, "too late")
     evaluation.refresh_from_db()
     assert (evaluation.state, evaluation.result["metric"]) == (State.FINISHED, "span_f1")
     assert services.claim(timezone.now()) is None
@@ -213,17 +214,3 @@ def test_only_organisers_change_anything(small, client):
 
 def test_visitors_of_a_collaboration_without_tasks_read_so(small, client):
     assert "have entered nothing" in client.get(PAGE).text
-
-
-def _work() -> None:
-    try:
-        tasks.work()
-    finally:
-        connection.close()
-
-
-def _until(condition) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import timedelta
 
 import psutil
 import pytest
-from django.db import connection
 from django.utils import timezone
 
+from tests.at_once import alone
+from tests.waiting import wait_for
 from trainer.experiment import Experiment
 from trainer.recipe import Choice
 from webapp.audit.models import Entry
@@ -157,9 +157,9 @@ def test_a_program_that_cannot_do_it_is_quoted(db):
 def test_cancelling_ends_the_program_and_keeps_what_it_had(client, olga):
     client.force_login(olga)
     trial = make_trial(volunteers=2, rounds=300, seeds=5)
-    job = threading.Thread(target=_work)
+    job = threading.Thread(target=alone, args=(tasks.work,))
     job.start()
-    _until(lambda: Trial.objects.get().rounds_done > 0)
+    wait_for("a round", lambda: Trial.objects.get().rounds_done > 0, DEADLINE_S)
     assert 0 <= client.get(f"{LAB}{trial.pk}/progress/").json()["percent"] < 100
     client.post(f"{LAB}{trial.pk}/cancel/")
     job.join(DEADLINE_S)
@@ -183,20 +183,6 @@ def test_one_whose_job_died_is_given_up(db):
     services.give_up_silent(later)
     trial.refresh_from_db()
     assert (trial.state, "start it again" in trial.reason) == (State.FAILED, True)
-
-
-def _work() -> None:
-    try:
-        tasks.work()
-    finally:
-        connection.close()
-
-
-def _until(condition) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def _programs() -> list[psutil.Process]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
+from tests.at_once import alone
 from tests.trainer.bengali import EVERYTHING
+from tests.waiting import wait_for
 from tests.web.makings import add_text, claimed, programs
 from trainer.tokenizing import Wanted
 from webapp.artifacts.models import Artifact, Kind
@@ -51,6 +51,7 @@ def test_a_text_that_is_gone_from_the_disk_is_named(text):
     assert making.reason == "poems.txt is not on the site's disk any more: choose other texts."
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
@@ -58,10 +59,10 @@ def test_a_text_that_is_gone_from_the_disk_is_named(text):
         ({"LAB_MINUTES": 0}, "took more than 0 minutes"),
     ],
 )
-def test_b10_one_over_a_limit_is_ended_and_says_what_to_change(text, settings, limit, words):
+def test_b10_one_over_a_limit_is_ended_and_says_what_to_change(large, settings, limit, words):
     for name, value in limit.items():
         setattr(settings, name, value)
-    making = claimed(text)
+    making = services.claim(timezone.now())
     do(making, threading.Event())
     making.refresh_from_db()
     assert making.state == State.FAILED and words in making.reason
@@ -70,9 +71,9 @@ def test_b10_one_over_a_limit_is_ended_and_says_what_to_change(text, settings, l
 
 @pytest.mark.django_db(transaction=True)
 def test_b10_one_that_is_killed_says_so_and_can_be_made_again(large):
-    job = threading.Thread(target=_work)
+    job = threading.Thread(target=alone, args=(tasks.work,))
     job.start()
-    _until(programs)
+    wait_for("its program", programs, DEADLINE_S)
     os.kill(programs()[0].pid, signal.SIGKILL)
     job.join(DEADLINE_S)
     killed = Making.objects.get()
@@ -84,10 +85,10 @@ def test_b10_one_that_is_killed_says_so_and_can_be_made_again(large):
 @pytest.mark.django_db(transaction=True)
 def test_b07_two_jobs_make_one_tokenizer_once_and_cancelling_ends_it(client, olga, large):
     client.force_login(olga)
-    jobs = [threading.Thread(target=_work) for _ in range(2)]
+    jobs = [threading.Thread(target=alone, args=(tasks.work,)) for _ in range(2)]
     for job in jobs:
         job.start()
-    _until(lambda: Making.objects.get().share > 0)
+    wait_for("progress", lambda: Making.objects.get().share > 0, DEADLINE_S)
     assert len(programs()) == 1
     told = client.get(f"{PAGE}making/{large.pk}/progress/").json()
     assert 0 < told["percent"] < 100 and "documents" in told["doing"]
@@ -118,17 +119,3 @@ def large(tmp_path, transactional_db) -> Making:
     making = Making.objects.create(title="Large", plan=Wanted().model_dump(mode="json"))
     making.texts.set([add_text(tmp_path, "large.txt", "\n".join(lines))])
     return making
-
-
-def _work() -> None:
-    try:
-        tasks.work()
-    finally:
-        connection.close()
-
-
-def _until(condition) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

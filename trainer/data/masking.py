@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
@@ -21,7 +23,8 @@ def mask(
     Padding and special tokens are never chosen; at least one other token always is. Of
     `whole_words` all tokens are chosen, or none. Raises TokenizerError where it has no words.
     """
-    candidates = ~torch.isin(ids, torch.tensor(sorted(tokenizer.special)))
+    special, ordinary = _kinds(tokenizer)
+    candidates = ~torch.isin(ids, special)
     if not bool(candidates.any()):
         return None
     words = _words(ids, tokenizer) if whole_words else torch.arange(ids.shape[1]).expand_as(ids)
@@ -34,7 +37,6 @@ def mask(
     draw = torch.rand(ids.shape, generator=generator)
     inputs = ids.clone()
     inputs[chosen & (draw < MASK_SHARE)] = tokenizer.mask
-    ordinary = torch.tensor(sorted(set(range(tokenizer.num_tokens)) - tokenizer.special))
     other = ordinary[torch.randint(len(ordinary), ids.shape, generator=generator)]
     swapped = chosen & (draw >= MASK_SHARE) & (draw < MASK_SHARE + RANDOM_SHARE)
     inputs[swapped] = other[swapped]
@@ -44,5 +46,16 @@ def mask(
 
 def _words(ids: Tensor, tokenizer: Tokenizer) -> Tensor:
     """For each token the number of its word in the sequence; a special token begins one, too."""
-    begins = torch.tensor(tokenizer.word_starts)[ids]
-    return (begins.long().cumsum(1) - 1).clamp(min=0)
+    return (_starts(tokenizer)[ids].long().cumsum(1) - 1).clamp(min=0)
+
+
+@lru_cache(maxsize=2)
+def _kinds(tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
+    """Ids of special tokens, and of all others. Made once: there are tens of thousands."""
+    others = set(range(tokenizer.num_tokens)) - tokenizer.special
+    return torch.tensor(sorted(tokenizer.special)), torch.tensor(sorted(others))
+
+
+@lru_cache(maxsize=2)
+def _starts(tokenizer: Tokenizer) -> Tensor:
+    return torch.tensor(tokenizer.word_starts)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
 
 from trainer.parts import Part
 
@@ -135,6 +137,20 @@ class Family:
     def loss_sum(self, model: Module, batch: Batch) -> Tensor:
         """Sum of the losses of the batch's target tokens, a scalar that can be differentiated."""
         raise NotImplementedError
+
+
+class Sizes(Params):
+    """Of a model of layers with weights of their own."""
+
+    hidden: int = Field(256, ge=16, le=8192, description="Width of a layer.")
+    layers: int = Field(4, ge=1, le=200, description="Layers, each with its own weights.")
+    heads: int = Field(4, ge=1, le=128, description="Attention heads; must divide the width.")
+    length: int = Field(512, ge=8, le=8192, description="Longest sequence in tokens.")
+
+    @model_validator(mode="after")
+    def fits_together(self) -> Self:
+        require_heads(self.hidden, self.heads)
+        return self
 
 
 def require_length(longest: int, sequence_length: int) -> None:

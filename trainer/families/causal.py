@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, model_validator
-
 from trainer.families import base
 
 if TYPE_CHECKING:
@@ -13,22 +11,10 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 
-class Params(base.Params):
-    hidden: int = Field(256, ge=16, le=8192, description="Width of a layer.")
-    layers: int = Field(4, ge=1, le=200, description="Layers, each with its own weights.")
-    heads: int = Field(4, ge=1, le=128, description="Attention heads; must divide the width.")
-    length: int = Field(512, ge=8, le=8192, description="Longest sequence in tokens.")
-
-    @model_validator(mode="after")
-    def fits_together(self) -> Params:
-        base.require_heads(self.hidden, self.heads)
-        return self
-
-
 class Causal(base.Family):
     label = "GPT-2 (next word)"
     objective = base.CAUSAL
-    Params = Params
+    Params = base.Sizes
 
     def parameter_count(self, vocab_size: int) -> int:
         p = self.params

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from trainer.families import _spans, base
 
@@ -19,16 +19,8 @@ if TYPE_CHECKING:
 DISTANCES = 32  # that relative positions tell apart, in transformers' T5Config
 
 
-class Params(base.Params):
-    hidden: int = Field(256, ge=16, le=8192, description="Width of a layer.")
+class Params(base.Sizes):
     layers: int = Field(4, ge=1, le=100, description="Of the encoder, and as many of the decoder.")
-    heads: int = Field(4, ge=1, le=128, description="Attention heads; must divide the width.")
-    length: int = Field(512, ge=8, le=8192, description="Longest sequence in tokens.")
-
-    @model_validator(mode="after")
-    def fits_together(self) -> Params:
-        base.require_heads(self.hidden, self.heads)
-        return self
 
 
 class EncoderDecoder(base.Family):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +108,19 @@ class Tokenizer:
             raise TokenizerError("the tokenizer has no mask token: a masked model needs one")
         return self._mask
 
-    def sentinels(self, count: int) -> list[int]:
+    def sentinels(self, wanted: int) -> list[int]:
         """Ids of T5's `<extra_id_0>` and those after it. Raises TokenizerError where they end."""
-        found = [self._encoder.token_to_id(f"<extra_id_{number}>") for number in range(count)]
-        if None in found:
+        if wanted > len(self._sentinels):
             raise TokenizerError(
-                f"the tokenizer has {found.index(None)} sentinels (<extra_id_0> and on), and "
-                f"{count} are needed: shorten the sequences, or choose a tokenizer made for T5"
+                f"the tokenizer has {len(self._sentinels)} sentinels (<extra_id_0> and on), and "
+                f"{wanted} are needed: shorten the sequences, or choose a tokenizer made for T5"
             )
-        return found
+        return self._sentinels[:wanted]
+
+    @cached_property
+    def _sentinels(self) -> list[int]:
+        ids = (self._encoder.token_to_id(f"<extra_id_{number}>") for number in count())
+        return list(takewhile(lambda number: number is not None, ids))
 
     @cached_property
     def word_starts(self) -> list[bool]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.cache import cache
 
 from trainer.recipe import File, Recipe
 from webapp.artifacts.models import Artifact
 from webapp.artifacts.storage import absolute_path
+from webapp.core.answers import ask
 from webapp.core.errors import UserError
-from webapp.core.processes import follow_parent_into_death
 
 LONGEST_S = 60.0
 NICE = 10
@@ -47,30 +43,16 @@ def look(recipe: Recipe) -> dict[str, Any]:
 
 def _answer(words: list[str], recipe: str) -> dict[str, Any]:
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "trainer", *words],
-            cwd=settings.BASE_DIR,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-            input=recipe.encode(),
-            capture_output=True,
-            timeout=LONGEST_S,
-            preexec_fn=_modestly,
-        )
-    except subprocess.TimeoutExpired as error:
+        said, why = ask(words, recipe.encode(), longest_s=LONGEST_S, nice=NICE)
+    except TimeoutError as error:
         raise UserError(
             f"There was no answer within {LONGEST_S:.0f} s.",
             "A text on the web may be slow, or a packed one large: try again later.",
         ) from error
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise UserError(f"It cannot be shown: {lines[-1][:300] if lines else 'no reason'}")
-    found: dict[str, Any] = json.loads(done.stdout)
+    if said is None:
+        raise UserError(f"It cannot be shown: {why[:300]}")
+    found: dict[str, Any] = json.loads(said)
     return found
-
-
-def _modestly() -> None:
-    follow_parent_into_death()
-    os.nice(NICE)
 
 
 def _on_disk(file: File) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 from webapp.collaborations.models import Collaboration, State
 from webapp.collaborations.states import ENDED
+from webapp.core.errors import UserError
 
 
 def _may_see(user: Any, collaboration: Collaboration | None) -> str:
@@ -60,6 +61,12 @@ TABLE: dict[str, Callable[[Any, Collaboration | None], str]] = {
 def refusal(user: Any, action: str, collaboration: Collaboration | None = None) -> str:
     """Why `user` may not do `action`, in words; empty: they may."""
     return TABLE[action](user, collaboration)
+
+
+def require(user: Any, action: str, collaboration: Collaboration | None = None) -> None:
+    """Raises UserError, kind `forbidden`, with why they may not."""
+    if why := refusal(user, action, collaboration):
+        raise UserError(why, kind="forbidden")
 
 
 def may(user: Any, action: str, collaboration: Collaboration | None = None) -> bool:

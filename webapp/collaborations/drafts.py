@@ -48,8 +48,7 @@ def change(
     the audit log. The same content again changes nothing. Raises UserError: kind `conflict` when
     somebody else changed it since, `forbidden`, or none when it is no draft or the name is taken.
     """
-    if why := access.refusal(by, "edit", draft):
-        raise UserError(why, kind="forbidden")
+    access.require(by, "edit", draft)
     catalogue.check(recipe)
     locked = Collaboration.objects.select_for_update().filter(pk=draft.pk).first()
     if locked is None or why_frozen(locked):
@@ -81,8 +80,7 @@ def change(
 @transaction.atomic
 def delete(draft: Collaboration, *, by: User) -> None:
     """Removes what was never opened; the audit row stays. Raises UserError for anything else."""
-    if why := access.refusal(by, "delete", draft):
-        raise UserError(why, kind="forbidden")
+    access.require(by, "delete", draft)
     locked = Collaboration.objects.select_for_update().get(pk=draft.pk)
     if locked.state != State.DRAFT:
         raise UserError(

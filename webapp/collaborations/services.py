@@ -116,8 +116,8 @@ def _move(
 
     Raises UserError when `by` may not, the move is not in the table, or it is not as `seen`.
     """
-    if by is not None and (why := access.refusal(by, action, collaboration)):
-        raise UserError(why, kind="forbidden")
+    if by is not None:
+        access.require(by, action, collaboration)
     locked = Collaboration.objects.select_for_update().get(pk=collaboration.pk)
     if not may_move(locked.state, after):
         raise UserError(

@@ -96,6 +96,14 @@ def end(job: Job, state: State, reason: str = "") -> None:
     job.save(update_fields=["state", "reason", "doing", "ended_at"])
 
 
+@transaction.atomic
+def fail(job: Job, reason: str) -> None:
+    """Does nothing to one that was cancelled meanwhile."""
+    locked = lock(job)
+    if locked is not None and locked.state == State.RUNNING:
+        end(locked, State.FAILED, reason)
+
+
 def silent(kind: type[AnyJob], now: datetime) -> list[AnyJob]:
     """Those whose job died: nobody does them any more."""
     rows = kind._default_manager

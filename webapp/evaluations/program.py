@@ -9,10 +9,11 @@ from pathlib import Path
 from trainer.recipe import Base, Recipe
 from webapp.artifacts.models import Artifact
 from webapp.artifacts.storage import absolute_path
+from webapp.core.jobs import fail
 from webapp.core.watched import read_json, run
 from webapp.evaluations.data import place_of
 from webapp.evaluations.models import Evaluation, Task
-from webapp.evaluations.services import fail, finish, note_progress
+from webapp.evaluations.services import finish, note_progress
 
 REPORT = "report.json"
 ADVICE = "choose less data, or fewer epochs or starts."

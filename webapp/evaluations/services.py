@@ -21,7 +21,7 @@ from webapp.evaluations.models import Baseline, Evaluation, Task
 @transaction.atomic
 def enter(task: Task, *, by: User) -> None:
     """Keeps a new task. Raises UserError, also when there is one of its name."""
-    _require_organiser(by)
+    access.require(by, "create")
     if Task.objects.filter(collaboration=task.collaboration, title=task.title).exists():
         raise UserError(f"There is a task called {task.title} already: choose another name.")
     task.save()
@@ -31,14 +31,14 @@ def enter(task: Task, *, by: User) -> None:
 @transaction.atomic
 def drop(task: Task, *, by: User) -> None:
     """With all that came of it; a program that runs for it is ended within seconds."""
-    _require_organiser(by)
+    access.require(by, "create")
     record(actor=by, action="evaluation.dropped", subject=task)
     task.delete()
 
 
 @transaction.atomic
 def enter_baseline(baseline: Baseline, *, by: User) -> None:
-    _require_organiser(by)
+    access.require(by, "create")
     Baseline.objects.filter(task=baseline.task, name=baseline.name).delete()
     baseline.save()
     detail = {"score": baseline.score, "source": baseline.source}
@@ -47,7 +47,7 @@ def enter_baseline(baseline: Baseline, *, by: User) -> None:
 
 @transaction.atomic
 def drop_baseline(baseline: Baseline, *, by: User) -> None:
-    _require_organiser(by)
+    access.require(by, "create")
     record(actor=by, action="evaluation.baseline_dropped", subject=baseline)
     baseline.delete()
 
@@ -55,7 +55,7 @@ def drop_baseline(baseline: Baseline, *, by: User) -> None:
 @transaction.atomic
 def ask(task: Task, *, by: User) -> Evaluation:
     """Of the newest checkpoint, or once more where that came to nothing. Raises UserError."""
-    _require_organiser(by)
+    access.require(by, "create")
     checkpoint = newest_checkpoint(task.collaboration)
     if checkpoint is None:
         raise UserError("There is no checkpoint yet.", "Ask again once one is written.")
@@ -69,7 +69,7 @@ def ask(task: Task, *, by: User) -> Evaluation:
 @transaction.atomic
 def again(evaluation: Evaluation, *, by: User) -> None:
     """Raises UserError when it is not over, has its result, or its checkpoint is gone."""
-    _require_organiser(by)
+    access.require(by, "create")
     _repeat(evaluation)
     record(actor=by, action="evaluation.repeated", subject=evaluation)
 
@@ -123,17 +123,12 @@ def enter_due() -> None:
 @transaction.atomic
 def cancel(evaluation: Evaluation, *, by: User) -> None:
     """The job that does it notices within seconds. Raises UserError when it is over."""
-    _require_organiser(by)
+    access.require(by, "create")
     locked = jobs.lock(evaluation)
     if locked is None or locked.is_over:
         raise UserError(f"{evaluation.title} is {evaluation.state} already.")
     jobs.end(locked, State.CANCELLED, f"by {by}")
     record(actor=by, action="evaluation.cancelled", subject=locked)
-
-
-def _require_organiser(by: User) -> None:
-    if why := access.refusal(by, "create"):
-        raise UserError(why, kind="forbidden")
 
 
 def claim(now: datetime) -> Evaluation | None:
@@ -157,15 +152,7 @@ def finish(evaluation: Evaluation, result: dict[str, Any]) -> None:
         jobs.end(locked, State.FINISHED)
 
 
-@transaction.atomic
-def fail(evaluation: Evaluation, reason: str) -> None:
-    """Does nothing to one that was cancelled meanwhile."""
-    locked = jobs.lock(evaluation)
-    if locked is not None and locked.state == State.RUNNING:
-        jobs.end(locked, State.FAILED, reason)
-
-
 def give_up_silent(now: datetime) -> None:
     """Ends those whose job died: nobody does them any more."""
     for evaluation in jobs.silent(Evaluation, now):
-        fail(evaluation, jobs.STOPPED)
+        jobs.fail(evaluation, jobs.STOPPED)

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any
-
 from celery import shared_task
-from celery.signals import worker_shutting_down
 from django.utils import timezone
 
+from webapp.core.worker import work_off
 from webapp.evaluations import services
 from webapp.evaluations.program import do
-
-_stopping = threading.Event()
-
-
-@worker_shutting_down.connect
-def _stop(**about: Any) -> None:
-    _stopping.set()
 
 
 @shared_task
 def work() -> None:
-    """Does all that wait, one after another; a second one of these has nothing to do."""
-    while not _stopping.is_set() and (evaluation := services.claim(timezone.now())):
-        do(evaluation, _stopping)
+    work_off(services.claim, do)
 
 
 @shared_task

@@ -29,7 +29,7 @@ def start(experiment: Experiment, *, title: str, by: User) -> Trial:
 
     Raises ValueError for a strategy or parameter that does not exist.
     """
-    _require_organiser(by)
+    access.require(by, "create")
     for choice in experiment.strategies:
         catalogue.create("strategies", choice)
     if Trial.objects.filter(state=State.WAITING).count() >= MOST_WAITING:
@@ -68,7 +68,7 @@ def _call_the_job() -> None:
 @transaction.atomic
 def cancel(trial: Trial, *, by: User) -> None:
     """The job that does it notices within seconds. Raises UserError when it is over."""
-    _require_organiser(by)
+    access.require(by, "create")
     locked = Trial.objects.select_for_update().get(pk=trial.pk)
     if locked.is_over:
         raise UserError(f"{locked.title} is {locked.state} already.")
@@ -79,17 +79,12 @@ def cancel(trial: Trial, *, by: User) -> None:
 @transaction.atomic
 def delete(trial: Trial, *, by: User) -> None:
     """With its result. Raises UserError while it waits or runs."""
-    _require_organiser(by)
+    access.require(by, "create")
     locked = Trial.objects.select_for_update().get(pk=trial.pk)
     if not locked.is_over:
         raise UserError(f"{locked.title} is {locked.state}.", "Cancel it first.")
     record(actor=by, action="experiment.deleted", subject=locked)
     locked.delete()
-
-
-def _require_organiser(by: User) -> None:
-    if why := access.refusal(by, "create"):
-        raise UserError(why, kind="forbidden")
 
 
 def claim(now: datetime) -> Trial | None:

@@ -7,9 +7,10 @@ import threading
 from pathlib import Path
 
 from webapp.artifacts.storage import absolute_path
+from webapp.core.jobs import fail
 from webapp.core.watched import read_json, run
 from webapp.tokenizers.models import Making
-from webapp.tokenizers.services import fail, finish, note_progress
+from webapp.tokenizers.services import finish, note_progress
 
 FILE, REPORT = "tokenizer.json", "report.json"
 ADVICE = "choose fewer texts, or a smaller size."

@@ -27,7 +27,7 @@ MOST_WAITING = 20
 @transaction.atomic
 def start(wanted: Wanted, texts: Sequence[Artifact], *, title: str, by: User) -> Making:
     """Lets a job make it. Raises UserError: kind `forbidden`, or none when too many wait."""
-    _require_organiser(by)
+    access.require(by, "create")
     if Making.objects.filter(state=State.WAITING).count() >= MOST_WAITING:
         raise UserError(
             f"{MOST_WAITING} tokenizers are waiting already.", "Cancel one, or come back later."
@@ -53,17 +53,12 @@ def _call_the_job() -> None:
 @transaction.atomic
 def cancel(making: Making, *, by: User) -> None:
     """The job that does it notices within seconds. Raises UserError when it is over."""
-    _require_organiser(by)
+    access.require(by, "create")
     locked = jobs.lock(making)
     if locked is None or locked.is_over:
         raise UserError(f"{making.title} is {making.state} already.")
     jobs.end(locked, State.CANCELLED, f"by {by}")
     record(actor=by, action="tokenizer.cancelled", subject=locked)
-
-
-def _require_organiser(by: User) -> None:
-    if why := access.refusal(by, "create"):
-        raise UserError(why, kind="forbidden")
 
 
 def claim(now: datetime) -> Making | None:
@@ -91,15 +86,7 @@ def finish(making: Making, file: Path, made: dict[str, Any]) -> None:
     jobs.end(locked, State.FINISHED)
 
 
-@transaction.atomic
-def fail(making: Making, reason: str) -> None:
-    """Does nothing to one that was cancelled meanwhile."""
-    locked = jobs.lock(making)
-    if locked is not None and locked.state == State.RUNNING:
-        jobs.end(locked, State.FAILED, reason)
-
-
 def give_up_silent(now: datetime) -> None:
     """Ends those whose job died: nobody makes them any more."""
     for making in jobs.silent(Making, now):
-        fail(making, jobs.STOPPED)
+        jobs.fail(making, jobs.STOPPED)
