@@ -14,50 +14,9 @@ from trainer.parts import Choice as Choice
 from trainer.parts import DataSet as DataSet
 from trainer.parts import File as File
 from trainer.parts import Part as Part
+from trainer.parts import Text as Text
+from trainer.parts import Tokenizer as Tokenizer
 from trainer.wire import Slug
-
-
-class Tokenizer(Part):
-    file: File
-    vocab_size: int = Field(ge=8, le=1_000_000)
-
-
-class Text(Part):
-    """Where text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path;
-    `datasets`: a data set of a hub by its name.
-
-    One document a line (JSONL with a `text` key, or plain text), packed with gzip, bzip2, xz or
-    zstd or not; Parquet; or a MediaWiki dump: told by the first bytes. `private`: each volunteer's
-    own, which never leaves the device; it may look as `trainer/sources/formats.py` says.
-    """
-
-    kind: Literal["site", "http", "datasets", "local", "private"]
-    file: File | None = None
-    dataset: DataSet | None = None
-    url: str = Field("", max_length=500, pattern=r"^(https?://.+)?$")
-    path: str = Field("", max_length=500)
-    weight: float = Field(1.0, gt=0)
-    credit: str = Field("", max_length=300, description="Whose text this is, and its licence.")
-
-    @model_validator(mode="after")
-    def names_one_place(self) -> Text:
-        places = {
-            "site": self.file,
-            "http": self.url,
-            "datasets": self.dataset,
-            "local": self.path,
-        }
-        if self.kind == "private":
-            if any(places.values()):
-                raise ValueError("a private text is where each volunteer says: name no place")
-        elif not places[self.kind]:
-            raise ValueError(f"text of kind {self.kind!r} does not say where it is")
-        return self
-
-    @property
-    def is_on_device(self) -> bool:
-        """Whether each device has its own: such a text is not shared out."""
-        return self.kind in ("local", "private")
 
 
 class Optimizer(Part):
