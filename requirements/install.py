@@ -1,6 +1,7 @@
 """`python3.11 requirements/install.py VENV LOCK`: a virtual environment with exactly one lock.
 
-Standard library only. A second call with the same lock does nothing. PyTorch's own CPU index is
+Standard library only. A second call with the same lock does nothing; one after a call that was
+broken off begins anew, because pip cannot go on from half a package. PyTorch's own CPU index is
 used where it answers; elsewhere the configured package index must have the wheel of the lock.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import urllib.error
@@ -23,7 +25,10 @@ ALLOWED = ((3, 11), (3, 12), (3, 13))
 
 def main(folder: Path, lock: Path) -> None:
     check_python()
-    stamp = folder / "installed.sha256"
+    stamp, unfinished = folder / "installed.sha256", folder / "unfinished"
+    if unfinished.exists():
+        print(f"An installation into {folder} was broken off: it is made anew.", flush=True)
+        shutil.rmtree(folder)
     wanted = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()
     done = stamp.read_text().split() if stamp.exists() else []
     if wanted in done:
@@ -41,12 +46,14 @@ def main(folder: Path, lock: Path) -> None:
     if answers(TORCH_CPU_INDEX):
         command += ["--extra-index-url", TORCH_CPU_INDEX]
     print(f"Installing {lock} into {folder} …", flush=True)
+    unfinished.touch()
     if subprocess.run(command, check=False).returncode:
         sys.exit(
             "The installation stopped; pip's reason is above. If it found no CPU wheel of torch, "
             "set TORCH_CPU_INDEX to an index that has it."
         )
     stamp.write_text("\n".join([*done, wanted]))
+    unfinished.unlink()
 
 
 def check_python() -> None:
@@ -74,4 +81,7 @@ def answers(index: str) -> bool:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    try:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))
+    except KeyboardInterrupt:
+        sys.exit("Broken off; the next call begins anew.")
