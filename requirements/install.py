@@ -1,12 +1,14 @@
 """`python3.11 requirements/install.py VENV LOCK`: a virtual environment with exactly one lock.
 
 Standard library only. A second call with the same lock does nothing; one after a call that was
-broken off begins anew, because pip cannot go on from half a package. PyTorch's own CPU index is
-used where it answers; elsewhere the configured package index must have the wheel of the lock.
+broken off begins anew, because pip cannot go on from half a package; two at once take turns.
+PyTorch's own CPU index is used where it answers; elsewhere the configured package index must have
+the wheel of the lock.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -25,6 +27,13 @@ ALLOWED = ((3, 11), (3, 12), (3, 13))
 
 def main(folder: Path, lock: Path) -> None:
     check_python()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        install(folder, lock)
+
+
+def install(folder: Path, lock: Path) -> None:
     stamp, unfinished = folder / "installed.sha256", folder / "unfinished"
     if unfinished.exists():
         print(f"An installation into {folder} was broken off: it is made anew.", flush=True)

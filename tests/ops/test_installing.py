@@ -83,3 +83,12 @@ def test_an_installation_that_is_broken_off_is_made_anew(tmp_path, lock):
     third = _start(venv, lock)
     assert third.communicate(timeout=120) == ("", "")
     assert third.returncode == 0
+
+
+@pytest.mark.soak
+def test_two_installations_at_once_take_turns(tmp_path, lock):
+    venv = tmp_path / "venv"
+    both = [_start(venv, lock), _start(venv, lock)]
+    said = [one.communicate(timeout=300) for one in both]
+    assert [one.returncode for one in both] == [0, 0], said
+    assert sorted("Installing" in out for out, _ in said) == [False, True]  # once is enough
