@@ -12,7 +12,7 @@ import transformers
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
 
-from tests.trainer.models import make_batch, make_recipe, play_round
+from tests.trainer.models import SHAPES, make_batch, make_recipe, play_round
 from tests.trainer.tiny_bases import MAKES, adapt, described, lora, make_learner
 from trainer.adapter_files import CONFIG, WEIGHTS, adapter_files, adapter_zip
 from trainer.commands import main
@@ -97,6 +97,20 @@ def test_a_recipe_without_an_adapter_has_none_to_give_away(tmp_path):
     assert loss_of(learner, model) == pytest.approx(own_loss(learner), rel=1e-5)
     with pytest.raises(ValueError, match="trains no adapter"):
         adapter_files(path, learner.recipe)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_llama_is_exported_as_it_was_trained(tmp_path, tied):
+    family = Choice(name="llama", params=SHAPES["llama"] | {"tied": tied})
+    learner = trained(make_recipe().model_copy(update={"family": family}))
+    _, out, code = exported(learner, tmp_path)
+    model, found = transformers.AutoModelForCausalLM.from_pretrained(out, output_loading_info=True)
+    assert code == 0 and not found["missing_keys"]
+    assert type(model) is transformers.LlamaForCausalLM
+    assert (model.lm_head.weight is model.model.embed_tokens.weight) is tied
+    assert loss_of(learner, model) == pytest.approx(own_loss(learner), rel=1e-5)
+    said = model.generate(make_batch().ids[:1, :4], max_new_tokens=3, do_sample=False)
+    assert said.shape == (1, 7)
 
 
 def test_a_value_that_does_not_arrive_is_not_exported_in_silence(

@@ -29,6 +29,32 @@ def test_albert_large_has_the_known_number_of_parameters():
     assert albert.Albert(params).parameter_count(32_000) == 17_053_824
 
 
+def test_llama_7b_and_llama_3_8b_have_the_known_numbers_of_parameters():
+    seven = {"hidden": 4096, "layers": 32, "heads": 32, "tied": False}
+    eight = {**seven, "key_heads": 8, "inner": 14_336}
+    for sizes, words, known in ((seven, 32_000, 6_738_415_616), (eight, 128_256, 8_030_261_248)):
+        family = catalogue.create("families", Choice(name="llama", params=sizes))
+        assert family.parameter_count(words) == known
+        assert family.used_parameters(words) == known - words * 4096
+
+
+@pytest.mark.parametrize("sizes", [{"tied": False}, {"key_heads": 1}, {"key_heads": 0, "inner": 0}])
+def test_every_form_of_llama_has_as_many_parameters_as_are_counted(sizes):
+    params = SHAPES["llama"] | sizes
+    family = catalogue.create("families", Choice(name="llama", params=params))
+    model = family.build(VOCABULARY, 16, 0)
+    assert sum(p.numel() for p in model.parameters()) == family.parameter_count(VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "complaint"),
+    [({"heads": 4, "key_heads": 3}, "multiple of key_heads"), ({"hidden": 36}, "must be even")],
+)
+def test_heads_that_cannot_share_or_turn_are_refused(sizes, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        catalogue.create("families", Choice(name="llama", params=sizes))
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_sequence_that_does_not_fit_the_model_is_refused(name: str):
     family = catalogue.create("families", Choice(name=name, params=SHAPES[name]))

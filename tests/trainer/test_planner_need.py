@@ -62,6 +62,18 @@ def test_a_pass_keeps_exactly_the_values_of_the_closed_form(family):
     assert kept == learner.family.activation_values(100, 48, counted)
 
 
+@pytest.mark.parametrize("key_heads", [0, 2])
+def test_a_pass_through_a_llama_keeps_exactly_the_values_of_the_closed_form(key_heads):
+    """Of one sequence; of several, at most."""
+    sizes = {"hidden": 64, "layers": 2, "heads": 4, "key_heads": key_heads, "length": 32}
+    learner = Learner(recipe_of("llama", sizes), pad_id=0)
+    for rows in (1, 3):
+        ids = torch.randint(5, 100, (rows, 16))
+        kept = values_kept(learner, Batch(ids, ids, torch.ones_like(ids)))
+        planned = learner.family.activation_values(100, 16 * rows, 15 * rows)
+        assert kept == planned if rows == 1 else 0.98 * planned < kept < planned
+
+
 @pytest.mark.parametrize("make", ["llama", "bert"])
 def test_a_pass_through_a_base_keeps_about_what_is_planned(tmp_path, make):
     base = make_base(tmp_path, make)

@@ -98,7 +98,7 @@ def test_a_pass_that_is_known_to_be_too_large_is_not_tried():
         assert one.recomputes is recomputes
 
 
-@pytest.mark.parametrize("family", ["albert", "causal"])
+@pytest.mark.parametrize("family", ["albert", "causal", "llama"])
 def test_what_is_computed_again_gives_the_same_gradient_and_takes_less_memory(family: str):
     batch = make_batch(3, rows=4)
     kept, gradients = [], []
