@@ -16,6 +16,7 @@ SHAPES = {
     "albert": {"hidden": 32, "layers": 2, "heads": 2, "embedding": 16, "length": 32},
     "causal": {"hidden": 32, "layers": 2, "heads": 2, "length": 32},
     "encoder_decoder": {"hidden": 32, "layers": 2, "heads": 2, "length": 32},
+    "prefix": {"hidden": 32, "layers": 2, "heads": 2, "inner": 64, "length": 32},
     "llama": {"hidden": 32, "layers": 2, "heads": 4, "key_heads": 2, "inner": 64, "length": 32},
 }
 VOCABULARY = 64

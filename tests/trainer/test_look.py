@@ -58,6 +58,15 @@ def test_a_causal_model_has_plain_texts_and_no_masks(tokenizer, tmp_path, capsys
     assert all(len(row["parts"]) == 1 for batch in found["batches"] for row in batch)
 
 
+def test_a_prefix_is_shown_apart_from_what_is_to_be_written_after_it(tokenizer, tmp_path, capsys):
+    (tmp_path / "text").write_text("\n".join(TEXTS))
+    text = f"1={tmp_path / 'text'}"
+    found = looked_at(recipe_of("prefix"), tokenizer, capsys, "--text", text)
+    rows = [row for batch in found["batches"] for row in batch]
+    assert len(rows) == 20 and all(row["written"] and row["parts"][0]["text"] for row in rows)
+    assert len({len(row["written"]) for row in rows}) > 5
+
+
 def test_what_cannot_be_read_is_told_and_the_others_are_shown(tokenizer, tmp_path, capsys):
     (tmp_path / "text").write_text("\n".join(TEXTS))
     texts = (

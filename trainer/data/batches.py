@@ -13,6 +13,7 @@ from trainer.data.corruption import corrupt
 from trainer.data.masking import mask
 from trainer.data.packing import pack, room
 from trainer.data.pairs import pair_up
+from trainer.data.prefix import cut
 from trainer.data.spans import window
 from trainer.families.base import Batch, Objective
 from trainer.text.tokenizer import Tokenizer
@@ -47,8 +48,8 @@ def _packed(
     size: Callable[[], int],
     generator: torch.Generator,
 ) -> Iterator[Batch | None]:
-    cut = window(length) if objective.kind == "spans" else length
-    sequences = pack(documents, tokenizer, cut, framed=objective.kind == "masked")
+    taken = window(length) if objective.kind == "spans" else length
+    sequences = pack(documents, tokenizer, taken, framed=objective.kind == "masked")
     while rows := list(islice(sequences, size())):
         if objective.kind == "spans":
             yield corrupt(rows, tokenizer, generator)
@@ -56,6 +57,8 @@ def _packed(
         ids, attention = _padded(rows, length, tokenizer.pad)
         if objective.kind == "masked":
             yield mask(ids, tokenizer, generator, objective.whole_words)
+        elif objective.kind == "prefix":
+            yield cut(ids, attention, generator)
         else:
             yield _all_after_the_first(ids, attention)
 

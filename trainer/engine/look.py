@@ -82,8 +82,9 @@ def _shown(batch: Batch, tokenizer: Tokenizer, kind: str) -> list[dict[str, Any]
         if kind == "masked":
             rows.append({"parts": _parts(read, wanted[:length], tokenizer), "written": ""})
             continue
-        written = [one for one in wanted if one != Batch.IGNORE] if kind == "spans" else []
-        parts = [{"text": tokenizer.decode(read), "hidden": ""}]
+        written = [one for one in wanted if one != Batch.IGNORE] if kind != "causal" else []
+        given = read[: length - len(written)] if kind == "prefix" else read
+        parts = [{"text": tokenizer.decode(given), "hidden": ""}]
         rows.append({"parts": parts, "written": tokenizer.decode(written)})
     return rows
 

@@ -24,18 +24,20 @@ class Params(Part):
 
 
 class Objective(NamedTuple):
-    """What a model is to guess: masked tokens, the next one, or spans that are missing.
+    """What a model is to guess: masked tokens, the next one, missing spans, or what comes after a
+    prefix that it reads both ways.
 
     Of masked ones: `whole_words` are masked, or none of a word; `pairs`: sequences are of two
     segments, and the model also tells whether they are in their order.
     """
 
-    kind: Literal["masked", "causal", "spans"]
+    kind: Literal["masked", "causal", "spans", "prefix"]
     whole_words: bool = False
     pairs: bool = False
 
 
-MASKED, CAUSAL, SPANS = Objective("masked"), Objective("causal"), Objective("spans")
+MASKED, CAUSAL = Objective("masked"), Objective("causal")
+SPANS, PREFIX = Objective("spans"), Objective("prefix")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from trainer.planner.ways import Way, is_streamable
 from trainer.recipe import Base, Recipe
 
 VALUE_BYTES = 4
-TARGET_SHARE = {"masked": 0.15, "causal": 1.0, "spans": 0.23}  # of the tokens, as `data` has it
+# Of the tokens, as `data` has it; of a text after its prefix as much at most, half on average.
+TARGET_SHARE = {"masked": 0.15, "causal": 1.0, "spans": 0.23, "prefix": 1.0}
 COPIES = 3  # of a state that is handed on: the first process's, the one in shared memory, the sent
 # On the processor the C library's heap has holes between what a pass keeps: measured at its height,
 # 1.3 times as much in ALBERT, 1.5 in GPT-2, 1.7 in LLaMA and 2 there with LoRA, for which its
