@@ -90,7 +90,7 @@ def test_every_cut_leaves_a_prefix_and_something_to_write(length, seed):
     batch = cut(ids, attention, torch.Generator().manual_seed(seed))
     for row, end in ((0, 40), (1, length)):
         places = (batch.targets[row] != Batch.IGNORE).nonzero().flatten().tolist()
-        assert places and 1 <= places[0] and places == list(range(places[0], end))
+        assert places and places[0] >= 1 and places == list(range(places[0], end))
         assert torch.equal(batch.targets[row, places], ids[row, places])
 
 
@@ -103,7 +103,7 @@ def test_cuts_are_even_and_follow_from_the_seed():
     assert (prefixes[1:9] - 500).abs().max() < 100  # the deviation is 21
 
 
-def test_an_exported_model_goes_on_with_a_text_as_it_was_trained_when_it_is_given_the_mask(
+def test_an_exported_model_that_is_given_the_mask_goes_on_with_a_text_as_it_was_trained(
     tmp_path,
 ):
     """As the organiser guide says it."""
