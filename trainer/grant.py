@@ -107,14 +107,17 @@ class DialBack(Message):
 class ShardRequest(Message):
     """POST /api/v1/device/collaborations/{slug}/shards: what the device reads of one text.
 
-    `shard` is the one it holds, None: none; `position` how far it is in it; `finished`: it has read
-    it to the end and wants the next; `leaving`: it wants none any more.
+    `shard` is the one it holds, None: none, in its pass after `passes`; `position` and `skip` how
+    far it is in it; `finished`: it has read it to the end and wants the next; `leaving`: it wants
+    none any more.
     """
 
     recipe_sha256: Sha256
     text: int = Field(ge=0, lt=32, description="Which of the recipe's texts, from 0.")
     shard: int | None = Field(None, ge=0, lt=10**6)
+    passes: Count | None = None
     position: Count = 0
+    skip: Count = 0
     finished: bool = False
     leaving: bool = False
 
@@ -122,13 +125,15 @@ class ShardRequest(Message):
 class Lease(Message):
     """The right to read one shard of a text: no other device has it for `valid_s` from now.
 
-    A shard is read from `position` on, in the order of its `passes`, the times it was read before.
+    A shard is read in the order of its `passes`, the times it was read before: from `position` on,
+    and of the document that comes then, after `skip` token ids.
     """
 
     shard: int = Field(ge=0)
     num_shards: int = Field(ge=1)
     passes: Count
     position: Count
+    skip: Count = 0
     valid_s: Seconds
     renew_s: Seconds = Field(gt=0)
 

@@ -102,8 +102,8 @@ def test_c07_a_book_on_one_line_is_packed_in_no_more_than_the_time_it_takes_to_r
 
         start, end = None, 0
 
-        def encode(self, text: str) -> list[int]:
-            return list(range(1, 1_000_001))
+        def encode_all(self, texts: list[str]) -> list[list[int]]:
+            return [list(range(1, 1_000_001)) for _ in texts]
 
     found = list(pack(["book"] * 2, Ids(), 16, framed=False))
     assert [one for row in found for one in row] == [*range(1, 1_000_001), 0] * 2

@@ -11,12 +11,12 @@ import pytest
 
 from tests.answering import Answering
 from tests.factories import make_recipe
+from tests.rows import rows_of
 from tests.trainer.test_data import numbered, serve  # noqa: F401 - a fixture
 from tests.waiting import wait_for
 from trainer.agent import shards
 from trainer.agent.join import Api
 from trainer.agent.shards import ShardHolder
-from trainer.data.mixture import Mixture
 from trainer.data.shards import SharedText
 from trainer.grant import Lease, ShardAnswer, ShardRequest
 from trainer.sources import http as http_source
@@ -129,7 +129,8 @@ def holder(site):
 def text(tmp_path, holder):
     """Endless documents of a text of 40 rows: row i is in shard i % 4."""
     source = FileSource(numbered(tmp_path / "rows.jsonl", 40))
-    return iter(Mixture([SharedText(source, 0, holder, "seed")], [1.0], "own"))
+    shared = SharedText(source, 0, holder, "seed")
+    return (row.text for row in rows_of(shared, holder))
 
 
 def shard_of(row: str) -> int:
@@ -171,7 +172,7 @@ def test_while_the_site_is_away_a_device_keeps_to_its_own_shard(site, holder, te
     asked = len(site.asked)
     site.leases = [lease(2)]
     site.start()
-    wait_for("answer", lambda: len(site.asked) > asked and holder.held(0).shard == 2)
+    wait_for("answer", lambda: len(site.asked) > asked and "part 3 of 4" in holder.words())
     assert site.asked[asked].finished
     assert {shard_of(row) for row in take(text, 10)} == {2}
 
@@ -179,7 +180,7 @@ def test_while_the_site_is_away_a_device_keeps_to_its_own_shard(site, holder, te
 def test_a_lease_that_went_to_another_device_is_left_at_once(site, holder, text):
     assert {shard_of(row) for row in take(text, 3)} == {0}
     site.leases = [lease(3)]
-    wait_for("other lease", lambda: holder.held(0).shard == 3)
+    wait_for("other lease", lambda: "part 4 of 4" in holder.words())
     assert {shard_of(row) for row in take(text, 10)} == {3}
 
 
@@ -189,7 +190,7 @@ def test_a_shard_that_another_device_had_meanwhile_is_gone_on_with_where_that_on
     site.leases = [lease(2, renew_s=0.05)]
     mine = take(text, 3)
     site.leases = [lease(2, position=7)]
-    wait_for("its answer", lambda: holder.held(0).position == 7)
+    wait_for("its answer", lambda: site.asked[-1].position == 7)
     rest = take(text, 3)
     assert {shard_of(row) for row in mine + rest} == {2} and not set(mine) & set(rest)
     assert holder.words() == "part 3 of 4 of the text, 100% read"
@@ -202,7 +203,7 @@ def test_without_a_lease_it_reads_everything_says_so_and_takes_the_first_one_it_
     assert sorted(take(text, 40)) == sorted(f"row {number}" for number in range(40))
     assert holder.words() == "all of the text: all parts are taken"
     site.leases = [lease(1)]
-    wait_for("lease", lambda: holder.held(0) is not None)
+    wait_for("lease", lambda: "part 2 of 4" in holder.words())
     assert {shard_of(row) for row in take(text, 10)} == {1}
 
 
@@ -210,7 +211,7 @@ def test_a_site_that_is_away_from_the_beginning_keeps_nobody_from_training(site,
     site.stop()
     assert len(set(take(text, 40))) == 40
     site.start()
-    wait_for("lease", lambda: holder.held(0) is not None)
+    wait_for("lease", lambda: "part 1 of 4" in holder.words())
 
 
 def test_a_device_that_was_asleep_asks_before_it_reads_on(site, holder, text):
@@ -222,4 +223,4 @@ def test_more_shards_than_rows_leave_nobody_without_text(site, holder, tmp_path)
     (tmp_path / "short").write_text(json.dumps({"text": "alone"}) + "\n")
     site.leases = [lease(3, renew_s=60)]
     shared = SharedText(FileSource(tmp_path / "short"), 0, holder, "seed")
-    assert take(Mixture([shared], [1.0], "own"), 3) == ["alone"] * 3
+    assert [row.text for row in take(rows_of(shared, holder), 3)] == ["alone"] * 3

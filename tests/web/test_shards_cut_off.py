@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 
 from tests.ports import free_port
+from tests.rows import rows_of
 from tests.waiting import wait_for
 from tests.web.test_shards_read import ROWS, Volunteer
 from trainer.agent import shards
 from trainer.agent.join import Api
 from trainer.agent.news import News
-from trainer.data.mixture import Mixture
 from trainer.recipe import Round
 from trainer.sources.base import SourceUnavailable
 from trainer.swarm import clock
@@ -67,7 +67,7 @@ class Reading(Volunteer):
     def step(self) -> int | None:
         """Which part the next row that it reads is of; None: it reads nothing now."""
         try:
-            self.seen.append(next(self._rows))
+            self.seen.append(next(self._rows).text)
         except SourceUnavailable as error:
             self.waits_for = str(error)
             self._open()
@@ -80,7 +80,7 @@ class Reading(Volunteer):
         self._open()
 
     def _open(self) -> None:
-        self._rows = iter(Mixture([self.text], [1.0], "own"))
+        self._rows = rows_of(self.text, self.holder)
 
 
 class Around:
@@ -157,7 +157,7 @@ def test_who_alone_is_cut_off_stops_reading_before_another_gets_its_part(around)
     assert {(step["anna"], step["bela"], step["cyril"]) for step in told} == {(None, 1, 0)}
     assert "may have given the part to another device" in anna.waits_for
     assert anna.holder.words().startswith("nothing of the text until the site answers")
-    assert cyril.holder.held(0).shard == 0
+    assert cyril.holder.words().startswith("part 1 of 2")
 
     bela.holder.leave()
     around.volunteers.remove(bela)
@@ -176,7 +176,7 @@ def test_while_the_site_is_away_from_everybody_all_go_on_and_each_keeps_its_part
     told = around.pass_time(LEASE_S - STEP_S * 2)
     assert [step["bela"] for step in told] == [1] * len(told)
     assert told[0]["anna"] == 0 and told[-1]["anna"] is None  # it cannot know for how long
-    assert cyril.holder.held(0) is None
+    assert cyril.holder.words() == ""
     around.cut_off()
     assert around.pass_time(STEP_S)[0]["anna"] == 0
     for one in (anna, bela):

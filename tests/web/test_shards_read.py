@@ -14,6 +14,7 @@ import pytest
 
 from tests.at_once import at_once
 from tests.factories import make_device, make_user
+from tests.rows import rows_of
 from tests.web.readers import RENEWAL, START, Reader
 from trainer.agent.join import Api
 from trainer.agent.shards import ShardHolder
@@ -46,10 +47,8 @@ class Volunteer:
 
     def shards(self):
         """Endless: each shard it gets, row by row, with the pass that this is."""
-        while True:
-            lease = self.holder.held(0)
-            for row in self.text.documents("own"):
-                yield lease.passes, row
+        for row in rows_of(self.text, self.holder):
+            yield row.origin.held.lease.passes, row.text
 
     def train(self) -> None:
         """Until it has begun the second pass."""

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from trainer import __version__
-from trainer.agent import restarts
+from trainer.agent import ledger, restarts
 from trainer.agent.evaluating import IN_WORDS, Evaluation, must_evaluate
 from trainer.agent.join import Api, PassportHolder, Stopped, persist
 from trainer.agent.link import Link
@@ -118,7 +118,7 @@ class Session:
         passport.start(self._wishes)
         spool, link = self._open_link(grant)
         outbox = Outbox(spool, link, self._view)
-        shards = ShardHolder(self._api, self._seat.slug, grant)
+        shards = ShardHolder(self._api, self._seat.slug, grant, self._seat.folder / ledger.FILENAME)
         self._view.reading = shards.words
         watchdog = Watchdog(
             self._wishes, rounds=lambda: outbox.num_rounds, is_linked=lambda: not self._view.link

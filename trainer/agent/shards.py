@@ -5,70 +5,25 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 
+from trainer.agent.holding import Holding
 from trainer.agent.join import Api
+from trainer.agent.ledger import Ledger
 from trainer.agent.link import delay_s
-from trainer.grant import SILENCE_S, JoinGrant, Lease, ShardAnswer, ShardRequest
+from trainer.data.marks import Held, Place
+from trainer.grant import JoinGrant, Lease, ShardRequest
 from trainer.launcher import web
 from trainer.sources.base import SourceUnavailable
 from trainer.swarm import clock
 
 ANSWER_S = 5.0  # training waits no longer for the next shard
 ASK_AGAIN_S = 60.0  # while the site has none for this device
-SLACK_S = 60.0  # until all know, by the coordinator, that the site heard somebody; at most 40 s
 IN_DOUBT = (
     "the site has not answered this device for longer than its part of the text was leased to it, "
     "and may have given the part to another device; it reads on once the site answers"
 )
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class Holding:
-    """One text: the lease, how far in it we are, and until when it surely is ours (site time)."""
-
-    lease: Lease | None = None
-    asked: bool = False
-    finished: bool = False
-    done: int = 0
-    total: int = 0
-    until: float = 0.0
-    in_doubt: bool = False
-    reason: str = ""
-
-    def take(self, answer: ShardAnswer, asked_at: float, told: ShardRequest) -> None:
-        """A renewed lease stays the object it was, for that is how the reader knows it."""
-        lease, self.reason, self.in_doubt = answer.lease, answer.reason, False
-        if lease is not None:
-            self.until = asked_at + lease.valid_s
-            if self._is_renewed(lease, told):
-                return
-        self.lease, self.finished = lease, False
-        self.done, self.total = (lease.position if lease else 0), 0
-
-    def _is_renewed(self, lease: Lease, told: ShardRequest) -> bool:
-        """False also for the same shard, when another device had it and read on meanwhile."""
-        if self.lease is None or told.finished or lease.shard != self.lease.shard:
-            return False
-        return lease.passes == self.lease.passes and lease.position <= told.position
-
-    def keep(self, heard_at: float | None) -> bool:
-        """Whether a lease that ran out is still ours; if so, for a while longer.
-
-        It is when the site, as far as the swarm knows, has heard nobody since well before that, and
-        for so long that its next answer to anybody renews all leases.
-        """
-        assert self.lease is not None
-        now = clock.now()
-        self.in_doubt = heard_at is not None and (
-            heard_at + SLACK_S >= self.until or now - heard_at <= SILENCE_S + SLACK_S
-        )
-        if self.in_doubt:  # whoever reads it again goes on where we are
-            self.lease = self.lease.model_copy(update={"position": self.done})
-        else:
-            self.until = now + self.lease.valid_s - SLACK_S
-        return not self.in_doubt
 
 
 class ShardHolder:
@@ -79,20 +34,45 @@ class ShardHolder:
     others since, it reads nothing of this text until the site answers.
     """
 
-    def __init__(self, api: Api, slug: str, grant: JoinGrant) -> None:
+    def __init__(self, api: Api, slug: str, grant: JoinGrant, path: Path | None = None) -> None:
+        """At `path` is kept what the swarm has not got yet, for the next start."""
         self._api, self._slug, self._sha256 = api, slug, grant.recipe_sha256
-        self._holdings = [Holding() for _ in grant.recipe.texts]
+        self._ledger = Ledger(path, grant.recipe_sha256)
+        self._holdings = self._ledger.read(len(grant.recipe.texts))
         self._is_away = False
         self._heard_at: Callable[[], float | None] = lambda: None
-        self._asking = threading.Lock()
+        self._asking, self._changing = threading.Lock(), threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="shards", daemon=True)
 
-    # ------------------------------------------------------------ for the thread that trains
+    # ------------------------------------------------------------ for those who prepare batches
+    def begin(self, text: int) -> Held:
+        """Raises SourceUnavailable while another device may have got it."""
+        self.tenure(text)
+        with self._changing:
+            return self._holdings[text].begin()
+
+    def held(self, text: int) -> Held:
+        return self._holdings[text].now
+
+    def finish(self, text: int, lease: Lease) -> None:
+        """Gets the next shard. Where there is none now, the same one begins anew."""
+        holding = self._holdings[text]
+        with self._changing:
+            if not holding.read(lease):
+                return
+            holding.finished = holding.finished or lease
+        if not self._is_away:
+            self._ask(text)
+        with self._changing:
+            if holding.leased is not None and holding.leased.is_of(lease):
+                holding.again()
+
+    # ------------------------------------------------------------ for the one that trains
     def heed(self, heard_at: Callable[[], float | None]) -> None:
         self._heard_at = heard_at
 
-    def held(self, text: int) -> Lease | None:
+    def tenure(self, text: int) -> int:
         """Asks where that is due: at the first time, and after the machine was asleep for long.
 
         Raises SourceUnavailable while another device may have got it.
@@ -103,39 +83,34 @@ class ShardHolder:
             self._ask(text)
             if not self._thread.is_alive():
                 self._thread.start()
-        elif holding.lease is not None and clock.now() > holding.until:
+        elif holding.is_leased and clock.now() > holding.until:
             self._look_after(text)
-        return holding.lease
+        return holding.now.tenure
 
     def _look_after(self, text: int) -> None:
         """Of a lease that ran out. Where others are heard, the site may hear us, too."""
         if not self._is_away and self._ask(text):
             return
         holding, heard_at = self._holdings[text], self._heard_at()
-        with self._asking:
-            is_over = holding.lease is not None and clock.now() > holding.until
-            is_kept = not is_over or holding.keep(heard_at)
-        if not is_kept and not self._ask(text):
+        with self._changing:
+            is_over = holding.is_leased and clock.now() > holding.until
+            is_ours = not is_over or holding.lasts(heard_at)
+        if not is_ours and not self._ask(text):
             raise SourceUnavailable(IN_DOUBT)
 
-    def read(self, text: int, lease: Lease, done: int, total: int) -> None:
-        holding = self._holdings[text]
-        if holding.lease is lease:
-            holding.done, holding.total = done, total
+    def take(self, text: int, place: Place) -> None:
+        with self._changing:
+            self._holdings[text].take(place)
 
-    def finish(self, text: int, lease: Lease) -> None:
-        """Gets the next shard. Where there is none now, the same one begins anew."""
-        holding = self._holdings[text]
-        with self._asking:
-            if holding.lease is not lease:
-                return
-            holding.finished = True
-        if not self._is_away:
-            self._ask(text)
-        with self._asking:
-            if holding.lease is lease:
-                again = {"passes": lease.passes + 1, "position": 0}
-                holding.lease, holding.done = lease.model_copy(update=again), 0
+    def keep(self, text: int, place: Place) -> None:
+        with self._changing:
+            self._holdings[text].keep(place)
+            self._ledger.write(self._holdings)
+
+    def rewind(self) -> None:
+        with self._changing:
+            for holding in self._holdings:
+                holding.rewind()
 
     # ------------------------------------------------------------ for others
     def words(self) -> str:
@@ -151,7 +126,7 @@ class ShardHolder:
         """Gives everything back, so that nobody has to wait until it expires."""
         self._ended.set()
         for text, holding in enumerate(self._holdings):
-            if holding.lease is not None and not self._is_away:
+            if holding.is_leased and not self._is_away:
                 self._ask(text, leaving=True)
 
     # ------------------------------------------------------------ with the site
@@ -166,21 +141,15 @@ class ShardHolder:
                 failures += 1
 
     def _renew_s(self) -> float:
-        return min((h.lease.renew_s for h in self._holdings if h.lease), default=ASK_AGAIN_S)
+        leased = [h.leased.lease.renew_s for h in self._holdings if h.leased]
+        return min(leased, default=ASK_AGAIN_S)
 
     def _ask(self, text: int, *, leaving: bool = False) -> bool:
         """Whether the site answered. One at a time, so that an answer is never older than ours."""
         with self._asking:
-            holding = self._holdings[text]
-            before, finished, asked_at = holding.lease, holding.finished, clock.now()
-            request = ShardRequest(
-                recipe_sha256=self._sha256,
-                text=text,
-                shard=before.shard if before else None,
-                position=holding.done,
-                finished=finished,
-                leaving=leaving,
-            )
+            with self._changing:
+                request = self._request(text, leaving)
+            asked_at = clock.now()
             try:
                 answer = self._api.shard(self._slug, request, ANSWER_S)
             except (web.Unreachable, web.Refusal) as error:
@@ -189,15 +158,33 @@ class ShardHolder:
                 return False
             self._is_away = False
             if not leaving:
-                holding.take(answer, asked_at, request)
+                with self._changing:
+                    self._holdings[text].hear(answer, asked_at)
+                    self._ledger.write(self._holdings)
             return True
+
+    def _request(self, text: int, leaving: bool) -> ShardRequest:
+        holding = self._holdings[text]
+        present, finished = holding.claim or holding.leased, holding.finished
+        lease = finished or (present.at(present.kept) if present else None)
+        return ShardRequest(
+            recipe_sha256=self._sha256,
+            text=text,
+            shard=lease.shard if lease else None,
+            passes=lease.passes if lease else None,
+            position=lease.position if lease else 0,
+            skip=lease.skip if lease else 0,
+            finished=finished is not None,
+            leaving=leaving,
+        )
 
 
 def _words(holding: Holding, name: str) -> str:
-    lease = holding.lease
-    if lease is None:
+    if not holding.is_leased:
         return f"all of {name}: {holding.reason}" if holding.reason else ""
     if holding.in_doubt:
         return f"nothing of {name} until the site answers: another device may have got its part"
-    share = f", {holding.done / holding.total:.0%} read" if holding.total else ""
+    assert holding.leased is not None
+    lease, done = holding.leased.lease, holding.leased.taken.position
+    share = f", {done / holding.total:.0%} read" if holding.total else ""
     return f"part {lease.shard + 1} of {lease.num_shards} of {name}{share}"

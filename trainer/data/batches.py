@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from trainer.data.corruption import corrupt
+from trainer.data.marks import Document, Mark, Track
 from trainer.data.masking import mask
-from trainer.data.packing import pack, room
-from trainer.data.pairs import pair_up
+from trainer.data.packing import pack_tracked, room
+from trainer.data.pairs import pair_up_tracked
 from trainer.data.prefix import cut
 from trainer.data.spans import window
 from trainer.families.base import Batch, Objective
@@ -32,24 +33,40 @@ def batches(
 
     A finite stream may end with a smaller one; a batch without a single target is left out.
     """
-    generator = torch.Generator().manual_seed(seed)
-    if objective.pairs:
-        found = _paired(documents, tokenizer, objective, length, size, generator)
-    else:
-        found = _packed(documents, tokenizer, objective, length, size, generator)
-    return (batch for batch in found if batch is not None and batch.tokens)
+    known = map(Document, documents)
+    found = marked_batches(known, tokenizer, objective, length=length, size=size, seed=seed)
+    return (batch for batch, _ in found)
+
+
+def marked_batches(
+    documents: Iterable[Document],
+    tokenizer: Tokenizer,
+    objective: Objective,
+    *,
+    length: int,
+    size: Callable[[], int],
+    seed: int,
+) -> Iterator[tuple[Batch, Mark]]:
+    """The same batches, each with how far it goes in the texts that the documents come from."""
+    generator, track = torch.Generator().manual_seed(seed), Track()
+    make = _paired if objective.pairs else _packed
+    for batch in make(documents, tokenizer, objective, length, size, generator, track):
+        if batch is not None and batch.tokens:
+            yield batch, track.mark()
 
 
 def _packed(
-    documents: Iterable[str],
+    documents: Iterable[Document],
     tokenizer: Tokenizer,
     objective: Objective,
     length: int,
     size: Callable[[], int],
     generator: torch.Generator,
+    track: Track,
 ) -> Iterator[Batch | None]:
     taken = window(length) if objective.kind == "spans" else length
-    sequences = pack(documents, tokenizer, taken, framed=objective.kind == "masked")
+    framed = objective.kind == "masked"
+    sequences = pack_tracked(documents, tokenizer, taken, framed, track)
     while rows := list(islice(sequences, size())):
         if objective.kind == "spans":
             yield corrupt(rows, tokenizer, generator)
@@ -64,14 +81,15 @@ def _packed(
 
 
 def _paired(
-    documents: Iterable[str],
+    documents: Iterable[Document],
     tokenizer: Tokenizer,
     objective: Objective,
     length: int,
     size: Callable[[], int],
     generator: torch.Generator,
+    track: Track,
 ) -> Iterator[Batch | None]:
-    pairs = pair_up(documents, tokenizer, room(objective, length), generator)
+    pairs = pair_up_tracked(documents, tokenizer, room(objective, length), generator, track)
     while rows := list(islice(pairs, size())):
         ids, _ = _padded([pair.ids for pair in rows], length, tokenizer.pad)
         masked = mask(ids, tokenizer, generator, objective.whole_words)

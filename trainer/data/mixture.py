@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from trainer.data.marks import Document
+from trainer.data.shards import SharedText
 from trainer.recipe import Text
 from trainer.sources.base import Source, SourceUnavailable
 from trainer.sources.hub import HubSource
@@ -41,6 +43,9 @@ class Mixture:
         return sum(source.tally.broken for source in self._sources)
 
     def __iter__(self) -> Iterator[str]:
+        return (document.text for document in self.documents())
+
+    def documents(self) -> Iterator[Document]:
         """Raises SourceUnavailable when a text cannot be read or has no documents."""
         rng = random.Random(self._seed)  # noqa: S311 - an order, not a secret
         streams = [
@@ -50,11 +55,13 @@ class Mixture:
         while True:
             yield next(rng.choices(streams, self._weights)[0])
 
-    def _endless(self, source: Source, seed: str) -> Iterator[str]:
+    def _endless(self, source: Source, seed: str) -> Iterator[Document]:
         passes = 0
         while True:
             before = source.tally.read
-            yield from source.documents(f"{seed}/{passes}")
+            for text in source.documents(f"{seed}/{passes}"):
+                origin = source.origin if isinstance(source, SharedText) else None
+                yield Document(text, origin)
             if source.tally.read == before:
                 raise SourceUnavailable("a text of the recipe has no readable line")
             passes += 1

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import torch
 
+from trainer.data.encoding import encoded
+from trainer.data.marks import Document, Track
 from trainer.text.tokenizer import Tokenizer, TokenizerError
 
 # Behind one of these, or what closes after it, a blank ends the sentence; the danda is Hindi's and
@@ -38,16 +40,27 @@ def pair_up(
 
     Raises TokenizerError where there is no start token.
     """
+    return pair_up_tracked(map(Document, documents), tokenizer, room, generator, Track())
+
+
+def pair_up_tracked(
+    documents: Iterable[Document],
+    tokenizer: Tokenizer,
+    room: int,
+    generator: torch.Generator,
+    track: Track,
+) -> Iterator[Pair]:
+    """The same; `track` tells of the newest pair how far in the documents it goes."""
     if tokenizer.start is None:
         raise TokenizerError("sentence order needs a tokenizer with a start token, as [CLS]")
-    for document in documents:
-        for sentences in _windows(_sentences(document, tokenizer), room):
+    for document in encoded(documents, tokenizer, ENDS.split):
+        track.enter(document.origin)
+        for sentences in _windows(filter(None, document.parts), room):
+            track.used += sum(map(len, sentences))
+            if track.used <= document.skip:
+                continue
             if (pair := _cut(sentences, tokenizer, generator)) is not None:
                 yield pair
-
-
-def _sentences(document: str, tokenizer: Tokenizer) -> Iterator[list[int]]:
-    return (ids for part in ENDS.split(document) if (ids := tokenizer.encode(part)))
 
 
 def _windows(sentences: Iterable[list[int]], size: int) -> Iterator[list[list[int]]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from trainer.device import memory
 from trainer.engine.catchup import CatchUp
+from trainer.engine.delivery import Delivery
 from trainer.engine.ending import Ending
 from trainer.engine.job import Outbox, Wishes
 from trainer.engine.learner import Learner
@@ -47,13 +48,14 @@ class RoundLoop:
         batches: Callable[[], Iterator[Batch]],
         own_check: OwnCheck | None = None,
         own_samples: int = 0,
+        delivery: Delivery | None = None,
     ) -> None:
         """`own_samples` are those of the volunteer's own texts, where rounds go by passes."""
         self.recipe, self.role = recipe, role
         self.learner, self.peer = learner, peer
         self._status, self.outbox, self._wishes = status, outbox, wishes
         self._sizer, self._new_batches, self._batches = sizer, batches, batches()
-        self._meter, self.tally = Meter(), Tally()
+        self._meter, self.tally, self._delivery = Meter(), Tally(), delivery or Delivery()
         self.turn, self.timing, self.own_check = Turn(self), Timing(self), own_check
         self.stage, self.own_samples = Stage.AWAY, own_samples
         self.share: float | None = None
@@ -206,6 +208,7 @@ class RoundLoop:
             return
         seconds = clock.monotonic() - began
         self.tally.add(batch, loss, seconds)
+        self.tally.mark = self._delivery.mark
         self._meter.add(batch.samples)
         self._sizer.took(batch.samples, seconds, self.learner.held_bytes)
 
@@ -234,6 +237,7 @@ class RoundLoop:
         if summary.outcome is Outcome.UNDONE:
             refusal = summary.reason
         self.outbox.report(done.receipt(summary, refusal))
+        self._delivery.keep(done.mark)
 
     def voided(self, summary: VerdictSummary) -> None:
         """An attempt in which an offer was refused came to nothing, and is repeated."""

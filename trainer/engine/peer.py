@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 
@@ -18,9 +18,9 @@ from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.engine.own_check import OwnCheck
 from trainer.engine.personal import make_personal
+from trainer.engine.reading import Reading, reading_of
 from trainer.engine.sizing import make_sizer, must_stream
 from trainer.engine.status import Status
-from trainer.families.base import Batch
 from trainer.swarm import clock, leftovers
 from trainer.swarm.orphans import ProcessEnded
 from trainer.swarm.peer import SwarmPeer, Unreachable
@@ -64,6 +64,18 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
 
 def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> LeaveCause:
     tokenizer = Tokenizer.of(job.recipe, job.tokenizer)
+    with reading_of(job, tokenizer) as reading:
+        return _with_model(job, outbox, wishes, status, tokenizer, reading)
+
+
+def _with_model(
+    job: Job,
+    outbox: Outbox,
+    wishes: Wishes,
+    status: Status,
+    tokenizer: Tokenizer,
+    reading: Reading | None,
+) -> LeaveCause:
     if job.num_processes > 1:
         learner: Learner = GroupLearner(
             job.recipe, tokenizer.pad, job.num_processes, job.folder, job.split, job.base
@@ -80,7 +92,7 @@ def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> Leav
         peer = _connect(job, wishes, status)
         if peer is None:
             return wishes.current().cause or LeaveCause.STOPPED
-        loop = _make_loop(job, learner, peer, status, outbox, wishes, tokenizer)
+        loop = _make_loop(job, learner, peer, status, outbox, wishes, tokenizer, reading)
         cause = loop.run()
         status.set(Activity.LEAVING, "saying goodbye to the swarm")
         peer.close()
@@ -193,20 +205,12 @@ def _make_loop(
     outbox: Outbox,
     wishes: Wishes,
     tokenizer: Tokenizer,
+    reading: Reading | None,
 ) -> RoundLoop:
     objective = learner.family.objective
-    start = texts.count_start(job.folder)
-    passes = iter(range(10**9))
     sizer = make_sizer(learner, job.folder)
     if job.shards is not None:
         job.shards.heed(peer.heard_at)
-
-    def new_batches() -> Iterator[Batch]:
-        seed = f"{job.recipe.seed}/{peer.peer_id}/{start}/{next(passes)}"
-        return texts.training_batches(
-            job.recipe, job.texts, tokenizer, objective, seed, lambda: sizer.batch, job.shards
-        )
-
     common = {
         "recipe": job.recipe,
         "role": job.role,
@@ -217,11 +221,12 @@ def _make_loop(
         "wishes": wishes,
         "sizer": sizer,
     }
-    if job.role is not Role.COORDINATOR:
+    if reading is not None:
         own_check = _own_check(job, learner, tokenizer)
         own_samples = _own_samples(job, learner, tokenizer)
         return RoundLoop(
-            batches=new_batches,
+            batches=lambda: reading.batches(peer.peer_id, lambda: sizer.batch),
+            delivery=reading.delivery,
             own_check=own_check,
             own_samples=own_samples,
             **common,  # type: ignore[arg-type]

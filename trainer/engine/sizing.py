@@ -77,7 +77,7 @@ class Sizer:
     def took(self, samples: int, seconds: float, held_bytes: int) -> None:
         """A micro-batch is done; `held_bytes` is the process's memory at its height."""
         if samples != self.batch:
-            return  # the end of a text: it tells nothing about the others
+            return  # the end of a text, or asked for before the size changed: it tells nothing
         self._seconds = seconds
         self._slow = self._slow + 1 if seconds > LONGEST_S else 0
         if self._recipe.micro_batch:
@@ -169,6 +169,12 @@ def make_sizer(learner: Learner, folder: Path) -> Sizer:
             lambda n: activation_bytes(learner.family, recipe, n, recomputes=True) <= room
         )
     return sizer
+
+
+def has_room_beside(recipe: Recipe) -> bool:
+    """Whether, by the planner's count, memory is enough for a process that reads texts beside."""
+    need = need_of(recipe, on_gpu=torch.cuda.is_available())
+    return need.host_bytes <= memory.room_bytes()
 
 
 def must_stream(recipe: Recipe) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from trainer.data.marks import Mark
 from trainer.families.base import Batch
 from trainer.swarm import clock
 from trainer.swarm.verdict import Note
@@ -16,7 +17,8 @@ class Tally:
     long after the round's beginning the first attempt was, `share` what this peer carried of the
     average for all, `weight` its say in it (`wire.Receipt`); `own_loss` is on its owner's held-out
     texts, where that may be told. `late`: this was learned so many rounds ago. `steps`, `norm` and
-    `drift` are of its newest offer, as `wire.Receipt` has them.
+    `drift` are of its newest offer, as `wire.Receipt` has them. Texts were read
+    up to `mark`.
     """
 
     samples: int = 0
@@ -32,6 +34,7 @@ class Tally:
     steps: int | None = None
     norm: float | None = None
     drift: float | None = None
+    mark: Mark = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
     started: float = field(default_factory=clock.now)
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from trainer.data.batches import Objective, batches
+from trainer.data.batches import Objective, batches, marked_batches
+from trainer.data.marks import Mark
 from trainer.data.mixture import Mixture, open_source
-from trainer.data.shards import Shards, SharedText
+from trainer.data.shards import Leases, SharedText
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.sources.private import PrivateSource
@@ -38,26 +39,43 @@ def training_batches(
     objective: Objective,
     seed: str,
     size: Callable[[], int] | None = None,
-    shards: Shards | None = None,
 ) -> Iterator[Batch]:
-    """`size` says before each batch how many sequences it has; without it the recipe does.
+    """Of all of the texts; `size` says before each batch how many sequences it has; without it the
+    recipe does.
 
-    With `shards` the texts are shared out, but for those that lie on the device itself. Raises
-    SourceUnavailable, while iterating, when a text cannot be read.
+    Raises SourceUnavailable, while iterating, when a text cannot be read.
+    """
+    found = shared_batches(
+        recipe, paths, tokenizer, objective, seed, size or (lambda: recipe.micro_batch or ROWS)
+    )
+    return (batch for batch, _ in found)
+
+
+def shared_batches(
+    recipe: Recipe,
+    paths: tuple[Path | None, ...],
+    tokenizer: Tokenizer,
+    objective: Objective,
+    seed: str,
+    size: Callable[[], int],
+    leases: Leases | None = None,
+) -> Iterator[tuple[Batch, Mark]]:
+    """With `leases` the texts are shared out, but for those that lie on the device itself; each
+    batch comes with how far it goes in them.
     """
     sources = [open_source(text, path) for text, path in zip(recipe.texts, paths, strict=True)]
-    if shards is not None:
+    if leases is not None:
         sources = [
-            source if text.is_on_device else SharedText(source, number, shards, str(recipe.seed))
+            source if text.is_on_device else SharedText(source, number, leases, str(recipe.seed))
             for number, (text, source) in enumerate(zip(recipe.texts, sources, strict=True))
         ]
     mixture = Mixture(sources, [text.weight for text in recipe.texts], seed)
-    return batches(
-        mixture,
+    return marked_batches(
+        mixture.documents(),
         tokenizer,
         objective,
         length=recipe.sequence_length,
-        size=size or (lambda: recipe.micro_batch or ROWS),
+        size=size,
         seed=_number(seed),
     )
 

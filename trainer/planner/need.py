@@ -28,6 +28,7 @@ COPIES = 3  # of a state that is handed on: the first process's, the one in shar
 HEAP = 1.4
 # Measured: an agent with a model of 70 thousand parameters, Linux, torch 2.13 for the processor.
 PROGRAM_BYTES = 700_000_000
+READER_BYTES = 80_000_000  # TODO measure
 EVALUATOR_BYTES = 500_000_000  # measured as well: there are no other processes
 
 
@@ -95,6 +96,8 @@ def need_of(
         Part("averages on their way", sent, "in the averaging process", on_host=True),
         Part("for a newcomer", COPIES * handed_on * vector, "the state it downloads", on_host=True),
     ]
+    if way is Way.PLAIN:
+        parts.append(Part("texts", READER_BYTES, "read beside training", on_host=True))
     if not on_gpu:
         forked = (3 + moments) * vector
         parts.append(

@@ -153,4 +153,9 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Ids without special tokens around them."""
-        return self._encoder.encode(text, add_special_tokens=False).ids
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: list[str]) -> list[list[int]]:
+        """The same of many, without the places of tokens in them, which takes less time."""
+        found = self._encoder.encode_batch_fast(texts, add_special_tokens=False)
+        return [one.ids for one in found]

@@ -30,7 +30,8 @@ class Pool(models.Model):
 
 
 class Shard(models.Model):
-    """One part of a text: read `passes` times, and once more up to `position`.
+    """One part of a text: read `passes` times, and once more up to `position`, and of the document
+    that comes then, its first `skip` token ids.
 
     One row per shard holds at most one device. It is leased until `expires_at`; a device that let
     its lease run out stays here until another one gets the shard, and may take it up again.
@@ -40,6 +41,7 @@ class Shard(models.Model):
     number = models.PositiveIntegerField()
     passes = models.PositiveIntegerField(default=0)
     position = models.PositiveBigIntegerField(default=0)
+    skip = models.PositiveBigIntegerField(default=0)
     device = models.ForeignKey("devices.Device", null=True, blank=True, on_delete=models.SET_NULL)
     expires_at = models.DateTimeField(null=True, blank=True)
 

@@ -36,7 +36,7 @@ def lease_shard(
     pool = _locked_pool(collaboration, request, now)
     _forgive_silence(pool, now)
     held = pool.shards.filter(device=device).first()
-    if held is not None and held.number == request.shard:
+    if held is not None and _is_meant(held, request):
         held = _note(held, request)
     if request.leaving:
         if held is not None:
@@ -54,6 +54,7 @@ def lease_shard(
             num_shards=pool.num_shards,
             passes=shard.passes,
             position=shard.position,
+            skip=shard.skip,
             valid_s=LEASE.total_seconds(),
             renew_s=RENEW_S,
         )
@@ -103,12 +104,17 @@ def _forgive_silence(pool: Pool, now: datetime) -> None:
     pool.save(update_fields=["heard_at"])
 
 
+def _is_meant(held: Shard, request: ShardRequest) -> bool:
+    """Not in a pass after the one that it tells of: that was told twice, or before a crash."""
+    return held.number == request.shard and request.passes in (None, held.passes)
+
+
 def _note(held: Shard, request: ShardRequest) -> Shard | None:
     """How far its reader says to be; None when it is through."""
     if not request.finished:
-        held.position = request.position
+        held.position, held.skip = request.position, request.skip
         return held
-    held.passes, held.position = held.passes + 1, 0
+    held.passes, held.position, held.skip = held.passes + 1, 0, 0
     _free(held)
     return None
 
