@@ -74,6 +74,7 @@ INSTALLED_APPS = [
     "webapp.lab",
     "webapp.tokenizers",
     "webapp.evaluations",
+    "webapp.registry",
     "webapp.launcher",
     "webapp.swarm",
     "webapp.ops",

@@ -11,10 +11,10 @@ export class Checkpoints {
     this.newest = Number(this.body?.querySelector("tr")?.dataset.round ?? -1);
   }
 
+  // One without an address is not for everybody: a row for it comes with the page alone.
   draw({ checkpoint, checkpoint_overdue: overdue }) {
-    if (!this.body) return;
     const words = checkpoint && { round: number(checkpoint.round), ago: ago(checkpoint.at) };
-    if (checkpoint && checkpoint.round > this.newest) {
+    if (this.body && checkpoint?.url && checkpoint.round > this.newest) {
       this.newest = checkpoint.round;
       this.body.prepend(row(checkpoint));
       this.body.closest("[hidden]")?.removeAttribute("hidden");

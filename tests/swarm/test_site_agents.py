@@ -97,8 +97,15 @@ def test_torchrun_starts_a_group_whose_first_process_is_the_agent_and_stops_it_i
     assert not any("Traceback" in text for text in said)
 
 
+HIDE = """
+from webapp.collaborations.models import Collaboration
+Collaboration.objects.update(visibility="organisers")
+"""
+
+
 def test_a_stop_while_a_checkpoint_comes_slowly_keeps_what_came(site):
     wait_for("checkpoint", lambda: site.rows("select 1 from artifacts_checkpoint"))
+    site.manage("shell", "-v", "0", "-c", HIDE)
     folder = site.folder / "paul"
     with closing(SlowLink(site.port)) as link:
         agent = site.agent_at(link.url, "paul")

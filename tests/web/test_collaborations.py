@@ -83,7 +83,7 @@ def test_living_collaborations_have_ports_of_their_own(olga, settings):
 def test_who_may_do_what(alice, olga, mallory, collaboration):
     draft = make_collaboration(state=State.DRAFT)
     nobody = AnonymousUser()
-    organisers_only = set(TABLE) - {"see", "join"}
+    organisers_only = set(TABLE) - {"see", "join", "download"}
     for action in organisers_only:
         assert may(olga, action, collaboration)
         for person in (alice, mallory, nobody):

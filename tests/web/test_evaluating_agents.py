@@ -90,6 +90,8 @@ def test_two_agents_measure_a_real_checkpoint_together_over_the_sites_own_calls(
     live_server, tmp_path
 ):
     collaboration, learner, parts = trained(tmp_path)
+    collaboration.visibility = "organisers"  # for others; agents need the file
+    collaboration.save()
     grant = SimpleNamespace(
         recipe=collaboration.recipe, recipe_sha256=collaboration.revision.sha256
     )

@@ -10,10 +10,9 @@ from io import BytesIO
 import pytest
 
 from trainer.wire import CheckpointWritten
-from webapp.artifacts.models import Artifact, Checkpoint
+from webapp.artifacts.models import Artifact
 from webapp.artifacts.selectors import newest_checkpoint
-from webapp.artifacts.services import KEPT_CHECKPOINTS, register_checkpoint, register_file
-from webapp.artifacts.storage import absolute_path
+from webapp.artifacts.services import register_checkpoint, register_file
 from webapp.core.errors import UserError
 from webapp.devices.services import make_code
 
@@ -139,17 +138,6 @@ def test_a15_a_checkpoint_that_is_not_what_was_announced_is_refused(collaboratio
     with pytest.raises(UserError, match="missing"):
         register_checkpoint(collaboration, message, tmp_path)
     assert newest_checkpoint(collaboration).round == 20
-
-
-def test_old_checkpoints_make_room(collaboration, tmp_path, django_capture_on_commit_callbacks):
-    made = []
-    for number in range(KEPT_CHECKPOINTS + 2):
-        with django_capture_on_commit_callbacks(execute=True):
-            made.append(register_checkpoint(collaboration, written(tmp_path, number), tmp_path))
-    kept = [one.round for one in Checkpoint.objects.all()]
-    assert kept == [6, 5, 4, 3, 2]
-    files = [absolute_path(one.artifact.path).exists() for one in made]
-    assert files == [False, False, True, True, True, True, True]
 
 
 def test_a_launcher_for_machines_without_a_browser(client, alice, collaboration):

@@ -124,7 +124,8 @@ class Evaluation:
 
     def _fetched(self, task: EvaluationTask) -> Path:
         """The newest checkpoint is the only one that is kept."""
-        files = Files(self.seat.site, make_folder(self.seat.folder / "checkpoints"))
+        folder = make_folder(self.seat.folder / "checkpoints")
+        files = Files(self.seat.site, folder, token=self.seat.token)
         path: Path = self.persist(lambda: files.fetch(task.checkpoint))
         files.keep_only(task.checkpoint.sha256)
         return path

@@ -22,7 +22,8 @@ SHOWN_EVERY_S = 1.0
 class Files:
     """Downloads into `folder/<sha256>/<filename>`; what is there and right stays.
 
-    `own_texts` is where the volunteer has a text of kind `private`.
+    `own_texts` is where the volunteer has a text of kind `private`. Only the site sees `token`,
+    which it asks for where a checkpoint is not everybody's.
     """
 
     def __init__(
@@ -31,8 +32,9 @@ class Files:
         folder: Path,
         progress: Progress = lambda *_: None,
         own_texts: Path | None = None,
+        token: str = "",
     ) -> None:
-        self._site, self._own_texts = site, own_texts
+        self._site, self._own_texts, self._token = site, own_texts, token
         self._folder = folder
         self._progress = progress
         self._shown_at = 0.0
@@ -51,7 +53,7 @@ class Files:
         """
         path = self._folder / file.sha256 / Path(file.filename).name
         try:
-            return self._fetch(file, path, self._on_site(file))
+            return self._fetch(file, path, self._on_site(file), self._token)
         except OSError as error:
             raise Unusable(in_words(error, path)) from error
 
@@ -84,7 +86,7 @@ class Files:
         name, _, revision = base.place.partition("@")
         return str(hf_hub_url(name, file.filename, revision=revision or None))
 
-    def _fetch(self, file: File | Checkpoint, path: Path, url: str) -> Path:
+    def _fetch(self, file: File | Checkpoint, path: Path, url: str, token: str = "") -> Path:
         if path.exists():
             if web.sha256_of(path) == file.sha256:
                 return path
@@ -97,6 +99,7 @@ class Files:
                     url,
                     path,
                     file.sha256,
+                    token=token,
                     progress=lambda done, _: self._show(path.name, done, file.size_bytes),
                 )
             except web.Damaged as error:

@@ -78,7 +78,7 @@ class Preparation:
         if newest is None or self._seat.role is Role.COORDINATOR:
             return None
         folder = make_folder(self._seat.folder / "checkpoints")
-        files = Files(self._seat.site, folder, self._downloading)
+        files = Files(self._seat.site, folder, self._downloading, token=self._seat.token)
 
         def fetch() -> Path | None:
             try:

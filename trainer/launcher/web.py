@@ -121,6 +121,7 @@ def download(
     path: Path,
     sha256: str,
     *,
+    token: str = "",
     progress: Callable[[int, int], None] = lambda done, total: None,
     timeout_s: float = TIMEOUT_S,
 ) -> Path:
@@ -132,7 +133,7 @@ def download(
     part = path.with_name(path.name + ".part")
     start = part.stat().st_size if part.exists() else 0
     try:
-        reply = open_url(url, start=start, timeout_s=timeout_s)
+        reply = open_url(url, token=token, start=start, timeout_s=timeout_s)
     except Refusal as error:
         if error.status != 416:  # all of it is here already
             raise

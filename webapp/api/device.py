@@ -204,7 +204,7 @@ def _newest(collaboration: Collaboration) -> Checkpoint | None:
         return None
     return Checkpoint(
         round=newest.round,
-        sha256=newest.artifact.sha256,
-        size_bytes=newest.artifact.size_bytes,
-        filename=newest.artifact.filename,
+        sha256=newest.file.sha256,
+        size_bytes=newest.file.size_bytes,
+        filename=newest.file.filename,
     )

@@ -1,4 +1,7 @@
-"""Serves files by their hash, in parts where asked, without holding them in memory."""
+"""Serves files by their hash, in parts where asked, without holding them in memory.
+
+What belongs to a collaboration's checkpoints goes to those who may see these, and to its devices.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,27 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from asgiref.sync import sync_to_async
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    JsonResponse,
+    StreamingHttpResponse,
+)
 from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.http import require_safe
 
 from trainer.adapter_files import adapter_zip
 from trainer.catalogue import adapter_of
+from webapp.api.permits import ANYBODYS, caching_of, refusal_of
+from webapp.api.problems import told
 from webapp.artifacts.models import Artifact
 from webapp.artifacts.selectors import checkpoint_by_sha256
 from webapp.artifacts.storage import absolute_path
 
 PIECE_BYTES = 256 * 1024
-FOREVER = "public, max-age=31536000, immutable"
 RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
@@ -28,47 +40,60 @@ class Unsatisfiable(ValueError):
 
 @require_safe
 async def artifact(request: HttpRequest, sha256: str, filename: str) -> HttpResponseBase:
-    """`/artifacts/<sha256>/<filename>`; 404 when either is not as registered."""
+    """`/artifacts/<sha256>/<filename>`; 404 when either is not as registered, 403 with the reason
+    where it is not for everybody.
+    """
     found = await Artifact.objects.filter(sha256=sha256, filename=filename).afirst()
     if found is None:
         raise Http404("no such file")
-    return send_file(request, absolute_path(found.path), filename=filename, etag=sha256)
+    if why := await sync_to_async(refusal_of)(request, found):
+        return _refused(why)
+    path, caching = absolute_path(found.path), caching_of(found)
+    return send_file(request, path, filename=filename, etag=sha256, caching=caching)
+
+
+def _refused(why: str) -> HttpResponse:
+    return JsonResponse(told(403, why, kind="forbidden").dict(), status=403)
 
 
 @require_safe
 def adapter(request: HttpRequest, sha256: str) -> HttpResponseBase:
     """`/artifacts/<sha256 of a checkpoint>/adapter/potluck-adapter.zip`, a folder that PEFT loads.
 
-    404 where its collaboration trains none, or none that PEFT knows.
+    404 where its collaboration trains none, or none that PEFT knows; 403 as for the checkpoint.
     """
     found = checkpoint_by_sha256(sha256)
     kind = adapter_of(found.collaboration.recipe) if found else None
-    if found is None or kind is None or not kind.in_peft:
+    if found is None or found.artifact is None or kind is None or not kind.in_peft:
         raise Http404("no such adapter")
+    if why := refusal_of(request, found.artifact):
+        return _refused(why)
     try:
         content = adapter_zip(absolute_path(found.artifact.path), found.collaboration.recipe)
     except FileNotFoundError as error:
         raise Http404("the file is gone") from error
     answer = HttpResponse(content, content_type="application/zip")
     answer["Content-Disposition"] = 'attachment; filename="potluck-adapter.zip"'
-    answer["Cache-Control"] = FOREVER
+    answer["Cache-Control"] = caching_of(found.artifact)
     return answer
 
 
-def send_file(request: HttpRequest, path: Path, *, filename: str, etag: str) -> HttpResponseBase:
-    """200, 206, 304 or 416. `etag` names the content, so copies may be kept for ever."""
+def send_file(
+    request: HttpRequest, path: Path, *, filename: str, etag: str, caching: str = ANYBODYS
+) -> HttpResponseBase:
+    """200, 206, 304 or 416. `etag` names the content, so copies may be kept as `caching` says."""
     try:
         size = path.stat().st_size
     except FileNotFoundError as error:
         raise Http404("the file is gone") from error
     quoted = quote_etag(etag)
     if quoted in parse_etags(request.headers.get("If-None-Match", "")):
-        return _labelled(HttpResponse(status=304), quoted)
+        return _labelled(HttpResponse(status=304), quoted, caching)
     try:
         part = _part(request, size, quoted)
     except Unsatisfiable:
         refusal = HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
-        return _labelled(refusal, quoted)
+        return _labelled(refusal, quoted, caching)
     start, end = part or (0, size)
     answer: HttpResponseBase = HttpResponse()
     if request.method != "HEAD":
@@ -79,13 +104,13 @@ def send_file(request: HttpRequest, path: Path, *, filename: str, etag: str) -> 
     answer["Content-Disposition"] = f'attachment; filename="{filename}"'
     if part:
         answer["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
-    return _labelled(answer, quoted)
+    return _labelled(answer, quoted, caching)
 
 
-def _labelled(answer: HttpResponseBase, etag: str) -> HttpResponseBase:
+def _labelled(answer: HttpResponseBase, etag: str, caching: str) -> HttpResponseBase:
     answer["ETag"] = etag
     answer["Accept-Ranges"] = "bytes"
-    answer["Cache-Control"] = FOREVER
+    answer["Cache-Control"] = caching
     return answer
 
 

@@ -6,7 +6,9 @@ import time
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from ninja import Path, Query, Router, Schema
 from ninja.errors import HttpError
 from pydantic import Field
@@ -16,6 +18,8 @@ from trainer.wire import Slug
 from webapp.api.gates import PerMinute
 from webapp.api.problems import problems
 from webapp.api.tables import csv_text
+from webapp.artifacts.selectors import checkpoints as kept_checkpoints
+from webapp.collaborations import access
 from webapp.collaborations.selectors import collaboration_by_slug, visible_collaborations
 from webapp.credit import selectors as credit
 from webapp.live import selectors as live
@@ -55,6 +59,17 @@ class CollaborationLine(Schema):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+
+
+class CheckpointLine(Schema):
+    """`loss` is that of the round before it, as the peers measured it while they trained."""
+
+    round: int
+    loss: float | None
+    size_bytes: int
+    sha256: str
+    created_at: datetime
+    url: str
 
 
 class Totals(Schema):
@@ -127,6 +142,26 @@ def history_csv(request: HttpRequest, slug: Path[Slug]) -> HttpResponse:
     answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{slug}.csv"'
     return answer
+
+
+@router.get(
+    "/collaborations/{slug}/checkpoints", response={200: list[CheckpointLine]} | problems(403, 404)
+)
+def checkpoints(request: HttpRequest, slug: Path[Slug]) -> list[CheckpointLine]:
+    """Those that are kept, newest first; 403 where they are not for everybody."""
+    chosen = collaboration_by_slug(slug)
+    access.require(AnonymousUser(), "download", chosen)
+    return [
+        CheckpointLine(
+            round=one.round,
+            loss=one.loss,
+            size_bytes=one.file.size_bytes,
+            sha256=one.file.sha256,
+            created_at=one.created_at,
+            url=reverse("artifact", args=[one.file.sha256, one.file.filename]),
+        )
+        for one in kept_checkpoints(chosen)[:200]
+    ]
 
 
 @router.get("/collaborations/{slug}/events", response={200: list[dict[str, Any]]} | problems(404))

@@ -1,21 +1,21 @@
-"""Registers files under their hash, and keeps the last few checkpoints."""
+"""Registers files under their hash, and lets go of checkpoints."""
 
 from __future__ import annotations
 
 import re
-from functools import partial
+from datetime import datetime
 from pathlib import Path
 
 from django.db import transaction
+from django.db.models import Q
 
 from trainer.wire import CheckpointWritten
 from webapp.artifacts import storage
-from webapp.artifacts.models import Artifact, Checkpoint, Kind
+from webapp.artifacts.models import OF_CHECKPOINTS, Artifact, Checkpoint, Kind
 from webapp.collaborations.models import Collaboration
 from webapp.core.errors import UserError
 from webapp.core.text import one_line
 
-KEPT_CHECKPOINTS = 5
 FILENAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
 
 
@@ -28,7 +28,8 @@ def register_file(
     vocab_size: int | None = None,
     filename: str | None = None,
 ) -> Artifact:
-    """The artifact with the content of `path`; the same content twice is one artifact.
+    """The artifact with the content of `path`; the same content twice is one artifact, which does
+    not go with a checkpoint if it is offered as something else, too.
 
     `filename` is what downloads are called (default: the name of `path`). Raises
     FileNotFoundError, and ValueError on a file name that is not plain.
@@ -37,7 +38,7 @@ def register_file(
     if not FILENAME.fullmatch(filename):
         raise ValueError(f"{filename!r} is not a plain file name")
     sha256 = storage.sha256_of(path)
-    artifact, _ = Artifact.objects.get_or_create(
+    artifact, is_new = Artifact.objects.get_or_create(
         sha256=sha256,
         defaults={
             "kind": kind,
@@ -49,6 +50,9 @@ def register_file(
             "vocab_size": vocab_size,
         },
     )
+    if not is_new and artifact.kind in OF_CHECKPOINTS and kind not in OF_CHECKPOINTS:
+        artifact.kind = kind
+        artifact.save(update_fields=["kind"])
     return artifact
 
 
@@ -60,19 +64,16 @@ def register_checkpoint(
 
     Raises UserError when it is missing or is not what was announced; nothing is kept then.
     """
-    known = Checkpoint.objects.filter(
-        collaboration=collaboration, artifact__sha256=written.sha256
-    ).first()
+    same = Q(artifact__sha256=written.sha256) | Q(sha256=written.sha256)
+    known = Checkpoint.objects.filter(same, collaboration=collaboration).first()
     if known is not None:
         return known
     path = folder / written.filename
     _check_file(path, written)
     artifact = register_file(path, Kind.CHECKPOINT, title=f"{collaboration.slug} {written.round}")
-    checkpoint = Checkpoint.objects.create(
+    return Checkpoint.objects.create(
         collaboration=collaboration, artifact=artifact, round=written.round, loss=written.loss
     )
-    _retire_old(collaboration)
-    return checkpoint
 
 
 def _check_file(path: Path, written: CheckpointWritten) -> None:
@@ -91,8 +92,22 @@ def _check_file(path: Path, written: CheckpointWritten) -> None:
         )
 
 
-def _retire_old(collaboration: Collaboration) -> None:
-    for old in collaboration.checkpoints.select_related("artifact")[KEPT_CHECKPOINTS:]:
-        relative = old.artifact.path
-        old.artifact.delete()  # its checkpoint row goes with it
-        transaction.on_commit(partial(storage.forget, relative))
+@transaction.atomic
+def retire(checkpoint: Checkpoint, now: datetime) -> None:
+    """Lets its files go, unless somebody else needs the same content; the row stays."""
+    files = [file for file in (checkpoint.artifact, checkpoint.model) if file is not None]
+    if checkpoint.artifact is not None:
+        checkpoint.sha256 = checkpoint.artifact.sha256
+        checkpoint.size_bytes = checkpoint.artifact.size_bytes
+    checkpoint.artifact, checkpoint.model, checkpoint.retired_at = None, None, now
+    checkpoint.save()
+    for file in files:
+        is_needed = Checkpoint.objects.filter(Q(artifact=file) | Q(model=file)).exists()
+        if file.kind in OF_CHECKPOINTS and not is_needed:
+            file.delete()
+
+
+def delete_unnamed() -> int:
+    """Deletes the files that no artifact names; how many."""
+    with storage.locked():  # so that none is taken up anew in between
+        return storage.sweep(set(Artifact.objects.values_list("path", flat=True)))

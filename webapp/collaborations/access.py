@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from webapp.collaborations.models import Collaboration, State
+from webapp.collaborations.models import Collaboration, State, Visibility
 from webapp.collaborations.states import ENDED
 from webapp.core.errors import UserError
+from webapp.devices.models import Session
 
 
 def _may_see(user: Any, collaboration: Collaboration | None) -> str:
@@ -42,9 +43,28 @@ def _organises(user: Any, collaboration: Collaboration | None) -> str:
     return "Only organisers may do this."
 
 
+def _may_download(user: Any, collaboration: Collaboration | None) -> str:
+    """Of checkpoints, and of what is told of them."""
+    organises = not _organises(user, collaboration)
+    if collaboration is None or organises:
+        return ""
+    if collaboration.visibility == Visibility.ORGANISERS:
+        return "Only organisers see the checkpoints of this collaboration."
+    if collaboration.visibility == Visibility.VOLUNTEERS and not _took_part(user, collaboration):
+        return "Only people who lent a device see the checkpoints of this collaboration."
+    return _may_see(user, collaboration)
+
+
+def _took_part(user: Any, collaboration: Collaboration) -> bool:
+    if lending_refusal(user):
+        return False
+    return Session.objects.filter(collaboration=collaboration, device__owner=user).exists()
+
+
 TABLE: dict[str, Callable[[Any, Collaboration | None], str]] = {
     "see": _may_see,
     "join": _may_join,
+    "download": _may_download,
     "create": _organises,
     "edit": _organises,
     "open": _organises,
@@ -52,6 +72,7 @@ TABLE: dict[str, Callable[[Any, Collaboration | None], str]] = {
     "pause": _organises,
     "resume": _organises,
     "finish": _organises,
+    "keep": _organises,
     "revoke": _organises,
     "ban": _organises,
     "audit": _organises,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from trainer.recipe import Recipe
@@ -17,8 +18,18 @@ class State(models.TextChoices):
     FAILED = "failed", "Failed"
 
 
+class Visibility(models.TextChoices):
+    EVERYBODY = "everybody", "Everybody"
+    VOLUNTEERS = "volunteers", "Its volunteers"
+    ORGANISERS = "organisers", "Organisers only"
+
+
 class Collaboration(models.Model):
-    """`swarm_port` and `bootstrap` belong to its coordinator; `round` is the last one seen done."""
+    """`swarm_port` and `bootstrap` belong to its coordinator; `round` is the last one seen done.
+
+    `visibility` is of its checkpoints. The last `keep_last` of them are kept, the first one in
+    every `keep_every` rounds (0: none for that), and, with `keep_evaluated`, those with a result.
+    """
 
     slug = models.SlugField(max_length=64, unique=True)
     title = models.CharField(max_length=80)
@@ -33,6 +44,22 @@ class Collaboration(models.Model):
     swarm_port = models.PositiveIntegerField(null=True, blank=True, unique=True)
     bootstrap = models.JSONField(default=list, blank=True)
     round = models.PositiveBigIntegerField(default=0)
+    visibility = models.CharField(
+        "who sees and downloads its checkpoints",
+        max_length=10,
+        choices=Visibility,
+        default=Visibility.EVERYBODY,
+        help_text="Devices that train have the model in any case.",
+    )
+    keep_last = models.PositiveSmallIntegerField(
+        "the last so many are kept",
+        default=5,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+    )
+    keep_every = models.PositiveIntegerField(
+        "and one in every so many rounds", default=0, help_text="0: none is kept for that."
+    )
+    keep_evaluated = models.BooleanField("and those that were evaluated", default=True)
 
     class Meta:
         ordering = ["-created_at"]

@@ -78,7 +78,7 @@ def _repeat(evaluation: Evaluation) -> None:
     locked = jobs.lock(evaluation)
     if locked is None or locked.state not in (State.FAILED, State.CANCELLED):
         raise UserError(f"Round {evaluation.round} is {evaluation.state} already with this task.")
-    if locked.checkpoint is None:
+    if locked.checkpoint is None or locked.checkpoint.artifact_id is None:
         raise UserError(f"The checkpoint of round {locked.round} is not kept any more.")
     locked.state, locked.reason, locked.share, locked.ended_at = State.WAITING, "", 0.0, None
     locked.save(update_fields=["state", "reason", "share", "ended_at"])
@@ -89,7 +89,7 @@ def _of(task: Task, checkpoint: Checkpoint, by: User | None) -> tuple[Evaluation
     """That of this checkpoint, and whether it is new: then it waits for a job."""
     evaluation, is_new = Evaluation.objects.get_or_create(
         task=task,
-        sha256=checkpoint.artifact.sha256,
+        sha256=checkpoint.file.sha256,
         defaults={
             "title": f"{task.title}, round {checkpoint.round}"[:80],
             "checkpoint": checkpoint,

@@ -89,7 +89,7 @@ def _free_part(newest: Written, device: Device, now: datetime) -> Part | None:
 
 
 def _task(newest: Written, part: Part) -> EvaluationTask:
-    artifact = newest.artifact
+    artifact = newest.file
     return EvaluationTask(
         checkpoint=Checkpoint(
             round=newest.round,

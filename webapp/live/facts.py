@@ -12,8 +12,9 @@ from trainer.catalogue import adapter_of
 from trainer.recipe import Recipe
 from trainer.wire import Outcome, Role
 from webapp.accounts.selectors import public_name
+from webapp.artifacts.models import Checkpoint
 from webapp.artifacts.selectors import newest_checkpoint
-from webapp.collaborations.models import Collaboration, State
+from webapp.collaborations.models import Collaboration, State, Visibility
 from webapp.credit.selectors import collaboration_totals
 from webapp.devices.models import Session
 from webapp.live.models import RoundRecord
@@ -36,8 +37,6 @@ def read_facts(collaboration: Collaboration) -> Facts:
     checkpoint = newest_checkpoint(collaboration)
     kept = checkpoint.round if checkpoint else 0
     recipe = collaboration.recipe
-    adapter = adapter_of(recipe)
-    has_adapter = adapter is not None and adapter.in_peft
     return Facts(
         shown={
             "slug": collaboration.slug,
@@ -47,12 +46,19 @@ def read_facts(collaboration: Collaboration) -> Facts:
             "target": recipe.round.target_samples,
             "least": recipe.participation.least_members,
             "last_round": public_round(last) if last else None,
-            "checkpoint": public_checkpoint(checkpoint, has_adapter) if checkpoint else None,
+            "checkpoint": _told(collaboration, recipe, checkpoint) if checkpoint else None,
             "checkpoint_overdue": _is_overdue(collaboration, recipe, last, kept),
             "effort": read_effort(collaboration),
         },
         names=_names(collaboration),
     )
+
+
+def _told(collaboration: Collaboration, recipe: Recipe, checkpoint: Checkpoint) -> dict[str, Any]:
+    adapter = adapter_of(recipe)
+    has_adapter = adapter is not None and adapter.in_peft
+    for_all = collaboration.visibility == Visibility.EVERYBODY
+    return public_checkpoint(checkpoint, has_adapter, for_all=for_all)
 
 
 def _is_overdue(

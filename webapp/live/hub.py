@@ -25,6 +25,7 @@ The first message is a snapshot, the same document as `GET /api/v1/collaboration
      "checkpoint": {"round": 50, "loss": 3.49, "at": 1764439360.1, "size_bytes": 13500000,
                     "sha256": "…", "url": "/artifacts/…",         # the newest, or null
                     "adapter_url": ""},            # or that of its adapter, as PEFT loads it
+                                   # no size, hash or address where it is not for everybody
      "checkpoint_overdue": false,                 # rounds go on, and checkpoints do not come
      "effort": {"participants": 4, "sessions": 9, "compute_s": 4210.0, "mean_session_s": 600.1,
                 "longest_session_s": 3000.0, "samples": 30000, "rounds": 56}}

@@ -35,13 +35,21 @@ def public_round(record: RoundRecord) -> dict[str, Any]:
     }
 
 
-def public_checkpoint(checkpoint: Checkpoint, has_adapter: bool) -> dict[str, Any]:
-    """Load `artifact` with the checkpoint."""
+def public_checkpoint(
+    checkpoint: Checkpoint, has_adapter: bool, *, for_all: bool
+) -> dict[str, Any]:
+    """One that is kept; load `artifact` with it. Unless it is `for_all`, where it is is not told:
+    a frame goes to everybody.
+    """
     artifact = checkpoint.artifact
-    return {
+    known = {
         "round": checkpoint.round,
         "loss": checkpoint.loss,
         "at": checkpoint.created_at.timestamp(),
+    }
+    if artifact is None or not for_all:
+        return known | {"size_bytes": None, "sha256": "", "url": "", "adapter_url": ""}
+    return known | {
         "size_bytes": artifact.size_bytes,
         "sha256": artifact.sha256,
         "url": reverse("artifact", args=[artifact.sha256, artifact.filename]),

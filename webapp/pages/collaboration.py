@@ -23,6 +23,7 @@ CHECKPOINTS_SHOWN = 10
 @require_safe
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     collaboration = find(request, slug)
+    hidden = access.refusal(request.user, "download", collaboration)
     written = checkpoints(collaboration)
     live = live_view(request, collaboration)
     recipe = collaboration.recipe
@@ -36,7 +37,8 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         | {
             "coordinator_bytes": each_bytes,
             "all_devices_bytes": each_bytes * live["snapshot"]["online"],
-            "checkpoints": written[:CHECKPOINTS_SHOWN],
+            "hidden_checkpoints": hidden,
+            "checkpoints": [] if hidden else written[:CHECKPOINTS_SHOWN],
             "num_checkpoints": written.count(),
             "recipe": recipe,
             "adapter": adapter_of(recipe),

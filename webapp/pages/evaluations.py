@@ -24,11 +24,14 @@ from webapp.pages.job_state import LOOKS
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Everybody who sees the collaboration sees the tables; organisers enter tasks and baselines:
+    """Everybody who may see the checkpoints sees the tables; organisers enter tasks and baselines:
     what is posted is a baseline of the task that `baseline` names, or a new task."""
     collaboration = find(request, slug)
     if request.method == "POST" and (why := access.refusal(request.user, "create")):
         raise PermissionDenied(why)
+    if why := access.refusal(request.user, "download", collaboration):
+        context = {"collaboration": collaboration, "refusal": why}
+        return render(request, "evaluations.html", context, status=403)
     given = request.POST if request.method == "POST" else None
     for_task = given.get("baseline", "") if given else ""
     form = TaskForm(collaboration, None if for_task else given)

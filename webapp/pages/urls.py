@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.urls import path
 
 from webapp.pages import (
+    checkpoint_acts,
+    checkpoints,
     collaboration,
     collaborations,
     console,
@@ -31,6 +33,7 @@ urlpatterns = [
     path("c/<slug:slug>/", collaboration.show, name="collaboration"),
     path("c/<slug:slug>/rounds/<int:round_number>/", rounds.show, name="round"),
     path("c/<slug:slug>/evaluations/", evaluations.show, name="evaluations"),
+    path("c/<slug:slug>/checkpoints/", checkpoints.show, name="checkpoints"),
     path("c/<slug:slug>/join/", join.show, name="join"),
     path("c/<slug:slug>/join/<str:kind>/", join.download, name="download"),
     path("join/", join.show, name="join_any"),
@@ -73,6 +76,7 @@ urlpatterns = [
         name="cancel_making",
     ),
     path("console/evaluations/<int:number>/<str:act>/", evaluation_acts.act, name="evaluation"),
+    path("console/checkpoints/<int:number>/<str:act>/", checkpoint_acts.act, name="checkpoint"),
     path("console/people/", console.people, name="people"),
     path("console/people/<int:user_id>/ban/", console_acts.ban, name="ban"),
     path("console/people/<int:user_id>/lift-ban/", console_acts.lift_ban, name="lift_ban"),
