@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from webapp.ops.demo_text import find, is_held_out, write
+from webapp.recipes.corpora.base import is_held_out, write
+from webapp.recipes.corpora.english import corpus
 
 SIZE = 8_000
 SMALL_DOCUMENTS, TIMES = 45_000, 10
@@ -74,7 +75,7 @@ def characters_per_token(encoder: Any, texts: list[str]) -> float:
 def main() -> dict[str, Any]:
     from tokenizers import Tokenizer
 
-    text = find()
+    text = corpus()
     seen = [document for document in text.documents if not is_held_out(document)]
     unseen = [document for document in text.documents if is_held_out(document)]
     with tempfile.TemporaryDirectory(prefix="potluck-tokenizer-") as name:

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import threading
 import zipfile
 
 import pytest
@@ -41,6 +42,27 @@ def test_the_trainers_wheel_installs_and_its_hash_is_stable(tmp_path):
         check=True,
     )
     assert shown.stdout.startswith(str(tmp_path))
+
+
+def test_launchers_that_ask_together_get_one_wheel_that_is_built_once(settings, tmp_path):
+    """Built by several threads at once, it was another file than the one that was announced."""
+    settings.DATA_DIR = tmp_path
+    wheel._built.cache_clear()
+    together = threading.Barrier(8)
+    found = []
+
+    def ask() -> None:
+        together.wait()
+        path = wheel.trainer_wheel()
+        found.append((wheel.described(path), zipfile.ZipFile(path).testzip()))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wheel._built.cache_clear()
+    assert len(found) == 8 and all(one == (found[0][0], None) for one in found)
 
 
 def test_the_manifest_names_the_hash_of_each_lock():

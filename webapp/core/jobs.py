@@ -7,15 +7,18 @@ by the timetable.
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from webapp.core.text import one_line
 
+logger = logging.getLogger(__name__)
 SILENT = timedelta(seconds=45)
 STOPPED = "The site's jobs were stopped meanwhile: start it again."
 
@@ -108,3 +111,11 @@ def silent(kind: type[AnyJob], now: datetime) -> list[AnyJob]:
     """Those whose job died: nobody does them any more."""
     rows = kind._default_manager
     return list(rows.filter(state=State.RUNNING, heard_at__lt=now - SILENT))
+
+
+def call(work: Any) -> None:
+    """Has a worker begin at once; where the broker does not answer, the timetable does it later."""
+    try:
+        work.delay()
+    except OperationalError as error:
+        logger.warning("no worker is called: the message broker does not answer (%s)", error)

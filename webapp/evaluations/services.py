@@ -105,7 +105,7 @@ def _of(task: Task, checkpoint: Checkpoint, by: User | None) -> tuple[Evaluation
 def _call_the_job() -> None:
     from webapp.evaluations.tasks import work  # which calls this module
 
-    work.delay()
+    jobs.call(work)
 
 
 @transaction.atomic

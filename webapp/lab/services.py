@@ -62,7 +62,7 @@ def minutes_of(experiment: Experiment) -> int:
 def _call_the_job() -> None:
     from webapp.lab.tasks import work  # which calls this module
 
-    work.delay()
+    jobs.call(work)
 
 
 @transaction.atomic

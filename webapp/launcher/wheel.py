@@ -10,6 +10,7 @@ import base64
 import ensurepip
 import hashlib
 import os
+import threading
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,7 @@ Name: potluck-trainer
 Version: {trainer.__version__}
 Requires-Python: >={PYTHON_FROM[0]}.{PYTHON_FROM[1]},<{PYTHON_BELOW[0]}.{PYTHON_BELOW[1]}
 """
+_building = threading.Lock()
 WHEEL = "Wheel-Version: 1.0\nGenerator: potluck\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -63,9 +65,15 @@ def record_hash(data: bytes) -> str:
     return "sha256=" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-@cache
 def trainer_wheel() -> Path:
-    """Built once per process start, so that a changed trainer is never served stale."""
+    """Built once per process start, so that a changed trainer is never served stale; once, too,
+    when the first launchers ask together."""
+    with _building:
+        return _built()
+
+
+@cache
+def _built() -> Path:
     folder = settings.DATA_DIR / "wheels"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{NAME}-py3-none-any.whl"

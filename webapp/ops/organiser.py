@@ -38,3 +38,10 @@ def make_first() -> Credentials | None:
     EmailAddress.objects.create(user=user, email=EMAIL, verified=True, primary=True)
     record(actor=None, action="account.first_organiser", subject=user)
     return Credentials(EMAIL, password)
+
+
+def first() -> User:
+    """In whose name recipes are opened."""
+    found = User.objects.filter(is_staff=True).order_by("pk").first()
+    assert found is not None, "make_first was called before"
+    return found

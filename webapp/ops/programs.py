@@ -70,13 +70,15 @@ def coordinator() -> Program:
 
 
 def volunteer(launcher: Path) -> Program:
-    """A clean end (stopped, finished) is final; after trouble it comes back like any program."""
+    """Named as its folder. A clean end (stopped, finished) is final; after trouble it comes back
+    like any program."""
     command = [sys.executable, str(launcher), "--yes", "--plain", "--threads", "1"]
+    name = launcher.parent.name
     return Program(
-        "volunteer",
+        name,
         command,
-        log=log("volunteer"),
-        env=demo_volunteer.environment(),
+        log=log(name),
+        env=demo_volunteer.environment(launcher.parent),
         nice=10,
         stop_s=28.0,  # as a preempted machine: it may hand in its round first
         again=lambda code: code != 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import threading
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -16,12 +17,14 @@ from django.core.management import call_command
 from django.db import connections
 
 from webapp.core.checks import PUBLIC, how_to_widen, reach
-from webapp.ops import demo, organiser, programs, static_files, volunteer
+from webapp.ops import organiser, programs, static_files, volunteer
 from webapp.ops.program import Program, say
+from webapp.recipes import ready
+from webapp.recipes.opening import open_ready
 
 READY_S = 120.0
 # Peers still report to the site while they end; everything needs the broker.
-STOP_ORDER = (("volunteer", "coordinator"), ("web", "worker"), ("valkey",))
+STOP_ORDER = (("volunteers", "coordinator"), ("web", "worker"), ("valkey",))
 Result = TypeVar("Result")
 
 
@@ -31,16 +34,20 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Switches:
-    with_demo: bool = True
-    with_volunteer: bool = True
+    """`recipe`: of which a collaboration is opened; "" for none. `volunteers`: devices for it."""
+
+    recipe: str = "demo-causal"
+    offline: bool = False
+    volunteers: int = 1
 
 
 class Supervisor:
     def __init__(self, switches: Switches) -> None:
         self.switches = switches
         self.stopping = asyncio.Event()
+        self.signalled = threading.Event()  # the same, for what a thread waits for
         self.programs: list[Program] = []
-        self.launcher: Path | None = None
+        self.launchers: list[Path] = []
         self.credentials: organiser.Credentials | None = None
         self._keepers: list[asyncio.Task[None]] = []
 
@@ -75,8 +82,8 @@ class Supervisor:
         for program in (programs.worker(), programs.coordinator()):
             self._start(program)
         await self._start_and_await(web)
-        if self.launcher is not None:
-            self._start(programs.volunteer(self.launcher))
+        for launcher in self.launchers:
+            self._start(programs.volunteer(launcher))
         took = time.monotonic() - began
         self._show_credentials()
         say("up", f"Ready after {took:.1f} s: open {settings.SITE_URL} (Ctrl-C stops everything)")
@@ -86,12 +93,21 @@ class Supervisor:
         try:
             call_command("migrate", verbosity=0, interactive=False)
             self.credentials = organiser.make_first()
-            if self.switches.with_demo:
-                collaboration = demo.seed()
-                if self.switches.with_volunteer:
-                    self.launcher = volunteer.prepare(collaboration)
+            if self.switches.recipe:
+                self._open_recipe()
         finally:
             connections.close_all()
+
+    def _open_recipe(self) -> None:
+        wanted = self.switches
+        collaboration, _ = open_ready(
+            ready.read(wanted.recipe, offline=wanted.offline),
+            by=organiser.first(),
+            tell=lambda words: say("up", words),
+            stopping=self.signalled,
+        )
+        numbers = range(1, wanted.volunteers + 1)
+        self.launchers = [volunteer.prepare(collaboration, number) for number in numbers]
 
     def _show_credentials(self) -> None:
         """Never in a log file."""
@@ -130,14 +146,19 @@ class Supervisor:
             for program in self.programs:
                 program.kill_group()
         self.stopping.set()
+        self.signalled.set()
 
     async def _bring_down(self) -> None:
         self.stopping.set()
         began = time.monotonic()
         say("up", "stopping")
         for names in STOP_ORDER:
-            ending = [program for program in self.programs if program.name in names]
+            ending = [one for one in self.programs if _group(one.name) in names]
             await asyncio.gather(*(program.stop() for program in ending))
         await asyncio.gather(*self._keepers, return_exceptions=True)
         say("up", f"stopped in {time.monotonic() - began:.1f} s")
         sys.stdout.flush()
+
+
+def _group(name: str) -> str:
+    return "volunteers" if name.startswith("volunteer") else name

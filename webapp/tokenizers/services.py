@@ -47,7 +47,7 @@ def start(wanted: Wanted, texts: Sequence[Artifact], *, title: str, by: User) ->
 def _call_the_job() -> None:
     from webapp.tokenizers.tasks import work  # which calls this module
 
-    work.delay()
+    jobs.call(work)
 
 
 @transaction.atomic

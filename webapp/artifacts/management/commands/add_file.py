@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from webapp.artifacts.models import Kind
 from webapp.artifacts.services import register_file
+from webapp.artifacts.tokens import tokens_in
 
 
 class Command(BaseCommand):
@@ -28,21 +29,10 @@ class Command(BaseCommand):
                 given["kind"],
                 title=given["title"] or file.name,
                 credit=given["credit"],
-                vocab_size=_tokens_in(file) if given["kind"] == Kind.TOKENIZER else None,
+                vocab_size=tokens_in(file) if given["kind"] == Kind.TOKENIZER else None,
             )
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror or error}") from error
         except ValueError as error:
             raise CommandError(f"{file} cannot be offered: {error}") from error
         self.stdout.write(f"{artifact} is offered ({artifact.sha256}).")
-
-
-def _tokens_in(file: Path) -> int:
-    """Raises OSError, and ValueError where it is no tokenizer."""
-    from tokenizers import Tokenizer
-
-    content = file.read_text(encoding="utf-8")
-    try:
-        return int(Tokenizer.from_str(content).get_vocab_size())
-    except Exception as error:  # the library raises plain Exception
-        raise ValueError(f"it is no tokenizer.json: {error}") from error

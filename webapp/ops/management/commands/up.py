@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import ArgumentParser
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -19,16 +20,27 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--no-demo", action="store_true", help="seed no demo collaboration")
-        parser.add_argument("--no-volunteer", action="store_true", help="start no demo volunteer")
+        parser.add_argument(
+            "--recipe", default=Switches.recipe, help="of recipes/, whose collaboration is opened"
+        )
+        parser.add_argument("--offline", action="store_true", help="in its form without a hub")
+        parser.add_argument("--no-demo", action="store_true", help="open no recipe")
+        parser.add_argument(
+            "--volunteers", type=int, default=1, metavar="N", help="devices of this machine for it"
+        )
+        parser.add_argument("--no-volunteer", action="store_true", help="start none")
 
-    def handle(self, *args: object, no_demo: bool, no_volunteer: bool, **options: object) -> None:
+    def handle(self, *args: object, **given: Any) -> None:
         try:
             with claim(settings.DATA_DIR, settings.SITE_URL):
                 check_port(settings.HTTP_HOST, settings.HTTP_PORT)
                 raise_file_limit()
                 keep_files_private(settings.DATA_DIR)
-                switches = Switches(with_demo=not no_demo, with_volunteer=not no_volunteer)
+                switches = Switches(
+                    recipe="" if given["no_demo"] else given["recipe"],
+                    offline=given["offline"],
+                    volunteers=0 if given["no_volunteer"] else given["volunteers"],
+                )
                 sys.exit(asyncio.run(self._supervise(switches)))
         except (CannotStart, CannotEmbed) as error:
             raise CommandError(str(error)) from error

@@ -1,4 +1,4 @@
-"""`python -m webapp.ops.make_tokenizer TEXT OUT VOCABULARY DOCUMENTS`: a process of its own.
+"""`python -m webapp.recipes.make_tokenizer TEXT OUT VOCABULARY DOCUMENTS`: a process of its own.
 
 Training takes both cores and memory for a moment; neither belongs into a process that lives on.
 Prints the number of tokens made.

@@ -1,0 +1,1 @@
+"""Ready recipes: what `recipes/NAME.toml` says, and the collaboration that comes of it."""
