@@ -12,6 +12,10 @@ from trainer.text.tokenizer import train_tokenizer
 PLACES, PEOPLE, DEEDS = ["Dhaka", "Paris"], ["Asha", "Rahim"], ["sees", "leaves", "likes"]
 
 
+def told(*_):
+    """Nobody listens."""
+
+
 def make_model(folder: Path, make: str = "bert") -> Path:
     """A folder that `save_pretrained` wrote, and its tokenizer in it."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from tests.trainer.bengali import EVERYTHING
-from tests.trainer.evaluated import make_model, write_classes, write_tags
+from tests.trainer.evaluated import make_model, told, write_classes, write_tags
 from tests.trainer.models import SHAPES, make_recipe
 from tests.trainer.tiny_bases import MAKES
 from trainer.commands import main
@@ -23,10 +23,6 @@ from trainer.evaluation.results import Score
 from trainer.evaluation.tagging import items, scored
 from trainer.launcher.web import sha256_of
 from trainer.recipe import Choice, File, Tokenizer
-
-
-def told(*_):
-    """Nobody listens."""
 
 
 def write_text(folder):
@@ -177,7 +173,6 @@ def test_the_spread_is_the_samples(tmp_path):
 def test_what_cannot_be_evaluated_is_told_in_words(tmp_path, capsys):
     folder, text = make_model(tmp_path / "model", "t5"), write_text(tmp_path)
     cases = [
-        (["perplexity", folder, text], "has a decoder, too"),
         (["perplexity", folder, text, text], "perplexity is of one text"),
         (["perplexity", tmp_path, text], "holds no model"),
         (["tags", folder, text], "line 12, is no word with its tag"),

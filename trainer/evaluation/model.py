@@ -8,8 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from trainer.catalogue import create, family_of
 from trainer.families._pretrained import LENGTHS
 from trainer.launcher.web import sha256_of
+from trainer.parts import Choice
 from trainer.recipe import Recipe
 from trainer.text.tokenizer import Tokenizer
 
@@ -27,11 +29,12 @@ NOT_STORED = "pooler."  # what sits on top of a body, and is not used here
 
 
 class Evaluated(NamedTuple):
-    """`length`: tokens that it reads at once."""
+    """`family` says what it was trained to guess; `length`: tokens that it reads at once."""
 
     folder: Path
     config: Any
     kind: Kind
+    family: Any
     tokenizer: Tokenizer
     length: int
 
@@ -93,13 +96,17 @@ def _of_folder(folder: Path, tokenizer: Path, recipe: Recipe | None) -> Evaluate
     special = recipe.base.special if recipe and recipe.base else None
     longest = next((n for key in LENGTHS if (n := getattr(config, key, None))), LONGEST)
     length = recipe.sequence_length if recipe else LONGEST
-    return Evaluated(
-        folder,
-        config,
-        _kind(folder, config),
-        Tokenizer(tokenizer, config.vocab_size, special),
-        min(length, longest),
-    )
+    kind, reader = _kind(folder, config), Tokenizer(tokenizer, config.vocab_size, special)
+    family = family_of(recipe) if recipe else _family(kind, reader)
+    return Evaluated(folder, config, kind, family, reader, min(length, longest))
+
+
+def _family(kind: Kind, tokenizer: Tokenizer) -> Any:
+    """Without a recipe: what such models are trained to as a rule, T5's kind by their sentinels."""
+    name = "pretrained_masked" if kind == "masked" else "pretrained_causal"
+    if kind == "encoder-decoder":
+        name = "pretrained_spans" if tokenizer.has_sentinels else "pretrained_denoising"
+    return create("families", Choice(name=name))
 
 
 def _kind(folder: Path, config: Any) -> Kind:

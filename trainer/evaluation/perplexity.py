@@ -3,7 +3,10 @@
 Causal: exp of the mean loss per token, each guessed from those before it in its sequence. Masked:
 the pseudo-perplexity of Salazar et al. 2020 (Masked Language Model Scoring,
 https://aclanthology.org/2020.acl-main.240), where each token in turn is hidden and guessed from all
-others. Both are by token, so models with other tokenizers cannot be compared by them.
+others. Encoder and decoder: of the tokens that it has to write, each guessed from the text with
+gaps and from what it should have written before; the gaps are those of training, in places that are
+the same for every model (`SEED`). All are by token, so models with other tokenizers cannot be
+compared by them, and each has a name of its own, so that they are not compared with each other.
 """
 
 from __future__ import annotations
@@ -20,14 +23,17 @@ from trainer.data.batches import batches
 from trainer.data.packing import pack
 from trainer.evaluation.model import Evaluated
 from trainer.evaluation.results import Baseline, Result, Score
-from trainer.families.base import CAUSAL, Batch
+from trainer.families.base import Batch
 from trainer.parts import Choice
 from trainer.sources.file import FileSource
 from trainer.text.tokenizer import Tokenizer
 
 SCORES_AT_ONCE = 2**25  # values: a batch computes one for each place and each token there is
 MOST_ROWS = 64
-ORDER = "evaluate"
+ORDER, SEED = "evaluate", 0
+PSEUDO = "pseudo_perplexity"
+# Of what a model has to guess: what its perplexity is called.
+NAMES = {"causal": "perplexity", "spans": "span_perplexity", "masked": "masked_perplexity"}
 
 
 def evaluate(
@@ -35,17 +41,15 @@ def evaluate(
 ) -> Result:
     """On the first `most_tokens` tokens of the text's lines, which are in an order by lot that is
     the same for every model. Raises ValueError, OSError and SourceUnavailable."""
-    if model.kind == "encoder-decoder":
-        raise ValueError("perplexity is of causal and masked models, and this has a decoder, too")
+    name = _name(model)
     source = FileSource(text)
     rows = max(1, min(MOST_ROWS, SCORES_AT_ONCE // (model.length * model.config.vocab_size)))
-    made = (_one_hidden if model.kind == "masked" else _as_trained)(model, source, rows)
+    made = (_one_hidden if name == PSEUDO else _as_trained)(model, source, rows)
     loss, tokens = _loss(model, made, most_tokens, told)
     if not tokens:
         raise ValueError(f"{text} has no line that can be read, or none with two tokens")
     if not math.isfinite(loss):
         raise ValueError("the model's loss is not finite: it has diverged, or is damaged")
-    name = "pseudo_perplexity" if model.kind == "masked" else "perplexity"
     size = model.tokenizer.num_tokens
     return Result(
         "perplexity",
@@ -77,12 +81,25 @@ def _loss(
     return loss, tokens
 
 
+def _name(model: Evaluated) -> str:
+    """Raises ValueError where it is not known how such a model is to be measured."""
+    if model.kind == "masked":
+        return PSEUDO
+    objective = model.family.objective.kind
+    if objective not in NAMES:
+        raise ValueError(
+            f"its family guesses {objective!r}, of which no perplexity is known here: measure it by "
+            "tags or classes"
+        )
+    return NAMES[objective]
+
+
 def _family(model: Evaluated) -> Any:
-    """How the loss of such a model is computed; for ALBERT only hidden places cost a head."""
-    if model.kind == "causal":
-        return create("families", Choice(name="pretrained_causal"))
-    name = "albert" if model.config.model_type == "albert" else "pretrained_masked"
-    return create("families", Choice(name=name))
+    """How the loss of such a model is computed; for ALBERT only hidden places cost a head, and here
+    it tells no order."""
+    if model.kind == "masked" and model.config.model_type == "albert":
+        return create("families", Choice(name="albert"))
+    return model.family
 
 
 def _at_most(batch: Batch, tokens: int) -> Batch:
@@ -95,7 +112,12 @@ def _at_most(batch: Batch, tokens: int) -> Batch:
 def _as_trained(model: Evaluated, source: FileSource, rows: int) -> Iterator[Batch]:
     documents = source.documents(ORDER)
     return batches(
-        documents, model.tokenizer, CAUSAL, length=model.length, size=lambda: rows, seed=0
+        documents,
+        model.tokenizer,
+        model.family.objective,
+        length=model.length,
+        size=lambda: rows,
+        seed=SEED,
     )
 
 

@@ -10,6 +10,8 @@ from typing import Any
 NAMES = {
     "perplexity": "perplexity",
     "pseudo_perplexity": "pseudo-perplexity",
+    "span_perplexity": "perplexity of missing spans",
+    "masked_perplexity": "perplexity of masked tokens",
     "loss": "loss per token",
     "accuracy": "accuracy",
     "macro_f1": "macro F1",

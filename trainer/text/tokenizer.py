@@ -117,6 +117,10 @@ class Tokenizer:
             )
         return self._sentinels[:wanted]
 
+    @property
+    def has_sentinels(self) -> bool:
+        return bool(self._sentinels)
+
     @cached_property
     def _sentinels(self) -> list[int]:
         ids = (self._encoder.token_to_id(f"<extra_id_{number}>") for number in count())

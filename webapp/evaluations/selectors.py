@@ -13,6 +13,8 @@ MOST_ROWS = 100
 SCORES = {
     "perplexity": ("Perplexity", 1),
     "pseudo_perplexity": ("Pseudo-perplexity", 1),
+    "span_perplexity": ("Perplexity of missing spans", 1),
+    "masked_perplexity": ("Perplexity of masked tokens", 1),
     "loss": ("Loss per token", 1),
     "accuracy": ("Accuracy, %", 100),
     "macro_f1": ("Macro F1, %", 100),
