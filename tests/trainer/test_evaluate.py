@@ -126,7 +126,26 @@ def test_every_kind_of_model_learns_tags(tmp_path, capsys, make):
     assert usual < by_word < 1  # a second name goes on with a span, which no word tells
     assert found["scores"]["span_f1"]["mean"] > by_word
     report = json.loads((tmp_path / "report.json").read_text())
+    assert report.pop("basis") and len(report.pop("starts")) == 3
     assert report == {"complete": True, "doing": "", "share": 1.0, "result": found}
+
+
+def test_a_run_goes_on_with_the_starts_of_an_earlier_one_of_the_same(tmp_path, capsys):
+    folder, report = make_model(tmp_path / "model"), tmp_path / "report.json"
+    words = ["tags", folder, write_tags(tmp_path / "names.conll", 40), "--epochs", 1]
+    whole = evaluated(capsys, *words, "--report", report)["scores"]["span_f1"]["values"]
+    known = json.loads(report.read_text())
+    known["starts"] = {"1": {"span_f1": 0.125, "word_accuracy": 0.5}}  # as if it had come to that
+    report.write_text(json.dumps(known))
+    found = evaluated(capsys, *words, "--done", report)
+    assert found["scores"]["span_f1"]["values"] == [whole[0], 0.125, whole[2]]
+    write_tags(tmp_path / "names.conll", 40, seed=1)
+    code = main(["evaluate", *map(str, words), "--done", str(report)])
+    said = capsys.readouterr()
+    assert code == 0 and "all starts are done anew" in said.err
+    assert 0.125 not in json.loads(said.out)["scores"]["span_f1"]["values"]
+    report.write_text('{"starts": {"0": {"span_f1": "high"}}}')
+    assert "is no report" in evaluated(capsys, *words, "--done", report, fails=True)
 
 
 def test_tags_that_mark_no_spans_are_told_by_word_alone(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Perplexity of models that read a text with gaps and write what was in them, worked out by hand."""
+"""Perplexity of models that read a text with gaps and write what was in them, by hand."""
 
 from __future__ import annotations
 

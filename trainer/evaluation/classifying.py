@@ -6,16 +6,17 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 
-from trainer.evaluation.finetuning import Item, Plan, Told, predictions
+from trainer.evaluation.finetuning import Item, Plan, scores_by_start
 from trainer.evaluation.labelled import Split, labels_of
 from trainer.evaluation.model import Evaluated
+from trainer.evaluation.report import Report, Scores
 from trainer.evaluation.results import Baseline, Result, Score
 from trainer.text.tokenizer import STRANGE
 
 MOST_FEATURES = 200_000
 
 
-def evaluate(model: Evaluated, data: Split, plan: Plan, told: Told) -> Result:
+def evaluate(model: Evaluated, data: Split, plan: Plan, report: Report) -> Result:
     """The share of texts whose class is right, and the mean F1 of the classes. Raises ValueError.
 
     A text that is longer than the model reads counts by its beginning.
@@ -32,10 +33,11 @@ def evaluate(model: Evaluated, data: Split, plan: Plan, told: Told) -> Result:
         return Item(model.frame(ids[: model.room]), [], [number_of[label]])
 
     train, test = ([item(*row) for row in part] for part in data)
-    rows = [
-        scored(truth, [labels[number] for (number,) in found])
-        for found in predictions(model, train, test, len(labels), plan, told)
-    ]
+
+    def score(found: list[list[int]]) -> Scores:
+        return scored(truth, [labels[number] for (number,) in found])
+
+    rows = scores_by_start(model, train, test, len(labels), plan, report, score)
     counts = {
         "texts to learn from": len(train),
         "texts of the test": len(test),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 import time
@@ -13,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from trainer.agent.exporting import find_base, read_recipe
-from trainer.launcher.place import Unusable, in_words, write_whole
+from trainer.evaluation.labelled import Split
+from trainer.evaluation.report import Report
+from trainer.launcher.place import Unusable, in_words
 from trainer.launcher.web import sha256_of
 from trainer.recipe import Recipe
 from trainer.sources.base import SourceUnavailable
@@ -26,7 +29,6 @@ TASKS = {
 # Volunteers' machines do without; (what is imported, what is installed).
 NEEDED = {"tags": ("seqeval", "seqeval"), "classes": ("sklearn", "scikit-learn")}
 LEAST_STARTS = 3
-TOLD_EVERY_S = 1.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -51,25 +53,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=5, help="of fine-tuning; default: 5")
     parser.add_argument("--rate", type=float, default=3e-4, help="of learning; default: 0.0003")
     parser.add_argument("--report", type=Path, help="a JSON file that tells how far it is")
+    parser.add_argument(
+        "--done", type=Path, help="report of an earlier run, whose starts are not done again"
+    )
     parser.set_defaults(act=evaluate)
 
 
 def evaluate(given: argparse.Namespace) -> int:
     """Raises Unusable in words."""
     _check(given)
-    told = Told(given.report)
+    report = Report(given.report)
     began = time.monotonic()
     try:
         known = _named(given.model)
         recipe = read_recipe(given.recipe) if given.recipe else None
-        result = _result(given, recipe, told)
+        result = _result(given, recipe, report)
     except OSError as error:
         raise Unusable(in_words(error, Path(error.filename or given.model))) from error
     except (ValueError, SourceUnavailable) as error:
         raise Unusable(f"This cannot be evaluated: {error}.") from error
     seconds = round(time.monotonic() - began, 1)
     found = replace(result, seconds=seconds, model=known)
-    told.end(found.as_json())
+    report.end(found.as_json())
     print(*found.table(), sep="\n", file=sys.stderr, flush=True)
     print(json.dumps(found.as_json(), ensure_ascii=False))
     return 0
@@ -92,7 +97,7 @@ def _check(given: argparse.Namespace) -> None:
             raise Unusable(f"--{name.replace('_', '-')} {getattr(given, name)}: more than 0")
 
 
-def _result(given: argparse.Namespace, recipe: Recipe | None, told: Told) -> Any:
+def _result(given: argparse.Namespace, recipe: Recipe | None, report: Report) -> Any:
     """The data are read first: they are wrong more often than the model, and sooner seen."""
     from trainer.evaluation import classifying, finetuning, labelled, perplexity, tagging
     from trainer.evaluation.model import opened
@@ -104,32 +109,21 @@ def _result(given: argparse.Namespace, recipe: Recipe | None, told: Told) -> Any
     read = readers.get(given.task)
     data = read and labelled.read(given.data, read)
     plan = finetuning.Plan(given.starts, given.epochs, given.rate)
+    if data is not None:
+        report.go_on(_basis(given, data), given.done)
     base = find_base(recipe.base, given.base, "") if recipe else None
     with opened(given.model, given.tokenizer, recipe, base) as model:
         if data is None:
-            return perplexity.evaluate(model, given.data[0], given.most_tokens, told)
+            return perplexity.evaluate(model, given.data[0], given.most_tokens, report)
         task = tagging if given.task == "tags" else classifying
-        return task.evaluate(model, data, plan, told)
+        return task.evaluate(model, data, plan, report)
 
 
-class Told:
-    """Says how far it is, at most once a second: in lines, and in the report."""
-
-    def __init__(self, report: Path | None) -> None:
-        self._report = report
-        self._at = 0.0
-
-    def __call__(self, what: str, share: float) -> None:
-        now = time.monotonic()
-        if now - self._at < TOLD_EVERY_S:
-            return
-        self._at = now
-        print(f"{share:4.0%}  {what}", file=sys.stderr, flush=True)
-        self._write({"complete": False, "doing": what, "share": share})
-
-    def end(self, result: dict[str, Any]) -> None:
-        self._write({"complete": True, "doing": "", "share": 1.0, "result": result})
-
-    def _write(self, content: dict[str, Any]) -> None:
-        if self._report is not None:
-            write_whole(self._report, json.dumps(content))
+def _basis(given: argparse.Namespace, data: Split) -> str:
+    """The SHA-256 of all that the scores of a start follow from but its number and the versions."""
+    model, recipe = given.model, given.recipe
+    named = [*model.glob("*.safetensors"), model / "config.json"] if model.is_dir() else [model]
+    named += [given.tokenizer or model / "tokenizer.json", *([recipe] if recipe else [])]
+    files = sorted(sha256_of(file) for file in named if file.is_file())
+    content = json.dumps([given.task, given.epochs, given.rate, files, data])
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from trainer.evaluation.model import Evaluated
+from trainer.evaluation.report import Report, Scores
 
 ROWS = 16
 DROPOUT = 0.1
 WARM_UP = 0.1  # of all steps; then the rate falls to 0 in a straight line
 DECAY, CLIP = 0.01, 1.0
-Told = Callable[[str, float], None]
 
 
 class Item(NamedTuple):
@@ -34,31 +34,35 @@ class Plan(NamedTuple):
     rate: float
 
 
-def predictions(
+def scores_by_start(
     model: Evaluated,
     train: Sequence[Item],
     test: Sequence[Item],
     num_labels: int,
     plan: Plan,
-    told: Told,
-) -> Iterator[list[list[int]]]:
-    """The labels that each start gives the items of the test, after its last epoch.
+    report: Report,
+    scored: Callable[[list[list[int]]], Scores],
+) -> list[Scores]:
+    """What `scored` says of the labels that each start gives the items of the test, after its last
+    epoch; starts that the report has already are not done again.
 
     Nothing is chosen by what the test says. A start decides the head's first values, the order of
     the items and the dropout. Raises ValueError.
     """
     for start in range(plan.starts):
+        if start in report.starts:
+            continue
         torch.manual_seed(start)
         net = Labeller(model, num_labels)
-        in_words = f"start {start + 1} of {plan.starts}"
 
-        def told_here(done: float, start: int = start, in_words: str = in_words) -> None:
-            told(in_words, (start + done) / plan.starts)
+        def told(done: float, start: int = start) -> None:
+            report(f"start {start + 1} of {plan.starts}", (start + done) / plan.starts)
 
-        _train(net, train, plan, told_here)
+        _train(net, train, plan, told)
         found = _predict(net, test)
         del net  # before the next one is there
-        yield found
+        report.found(start, scored(found), (start + 1) / plan.starts)
+    return [report.starts[start] for start in range(plan.starts)]
 
 
 class Labeller(nn.Module):

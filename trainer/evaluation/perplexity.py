@@ -88,8 +88,8 @@ def _name(model: Evaluated) -> str:
     objective = model.family.objective.kind
     if objective not in NAMES:
         raise ValueError(
-            f"its family guesses {objective!r}, of which no perplexity is known here: measure it by "
-            "tags or classes"
+            f"its family guesses {objective!r}, of which no perplexity is known here: measure it "
+            "by tags or classes"
         )
     return NAMES[objective]
 

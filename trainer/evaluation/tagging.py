@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from trainer.evaluation.finetuning import Item, Plan, Told, predictions
+from trainer.evaluation.finetuning import Item, Plan, scores_by_start
 from trainer.evaluation.labelled import Sentence, Split, are_spans, labels_of
 from trainer.evaluation.model import Evaluated
+from trainer.evaluation.report import Report, Scores
 from trainer.evaluation.results import Baseline, Result, Score
 from trainer.text.tokenizer import STRANGE
 
 Tags = list[list[str]]  # of the words of each sentence
 
 
-def evaluate(model: Evaluated, data: Split, plan: Plan, told: Told) -> Result:
+def evaluate(model: Evaluated, data: Split, plan: Plan, report: Report) -> Result:
     """F1 of spans where the tags mark some (IOB), and the share of words whose tag is right.
 
     The label of a word is on its first piece. Raises ValueError.
@@ -28,11 +29,13 @@ def evaluate(model: Evaluated, data: Split, plan: Plan, told: Told) -> Result:
     train = [item for s in data.train for item in items(model, s, number_of)]
     parts = [list(items(model, sentence, number_of)) for sentence in data.test]
     test = list(chain.from_iterable(parts))
-    rows = []
-    for found in predictions(model, train, test, len(labels), plan, told):
+
+    def score(found: list[list[int]]) -> Scores:
         given = iter(found)
         tags = [[labels[n] for _ in part for n in next(given)] for part in parts]
-        rows.append(scored(truth, tags, in_spans))
+        return scored(truth, tags, in_spans)
+
+    rows = scores_by_start(model, train, test, len(labels), plan, report, score)
     baselines = [
         Baseline(name, scored(truth, tags, in_spans)) for name, tags in guesses(data).items()
     ]

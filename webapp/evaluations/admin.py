@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from webapp.core.admin import ReadOnly
-from webapp.evaluations.models import Baseline, Evaluation, Task
+from webapp.evaluations.models import Baseline, Evaluation, Start, Task
 
 
 @admin.register(Task)
@@ -19,6 +19,12 @@ class EvaluationAdmin(ReadOnly):
     list_display = ("title", "round", "state", "reason", "created_at")
     list_filter = ("state",)
     search_fields = ("title",)
+
+
+@admin.register(Start)
+class StartAdmin(ReadOnly):
+    list_display = ("evaluation", "number", "scores")
+    list_select_related = ("evaluation",)
 
 
 @admin.register(Baseline)

@@ -56,20 +56,35 @@ class Task(models.Model):
 
 
 class Evaluation(Job):
-    """One checkpoint with one task, once: all its random starts in one program. The checkpoint
-    may be retired later; `round` and `sha256` say which it was."""
+    """One checkpoint with one task, once. The checkpoint may be retired later; `round` and
+    `sha256` say which it was. `basis`: what its starts are of, as the trainer says it."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="evaluations")
     checkpoint = models.ForeignKey(Checkpoint, null=True, on_delete=models.SET_NULL)
     round = models.PositiveBigIntegerField()
     sha256 = models.CharField(max_length=64)
     share = models.FloatField(default=0)
+    basis = models.CharField(max_length=64, blank=True)
     result = models.JSONField(null=True, blank=True)
 
     class Meta(Job.Meta):
         abstract = False
         constraints = [
             models.UniqueConstraint(fields=["task", "sha256"], name="one_evaluation_of_each")
+        ]
+
+
+class Start(models.Model):
+    """What one random start of an evaluation reached, once; it outlives the program that did it."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="starts")
+    number = models.PositiveSmallIntegerField()
+    scores = models.JSONField()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["evaluation", "number"], name="one_result_of_a_start")
         ]
 
 

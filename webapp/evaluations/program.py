@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import threading
 from pathlib import Path
@@ -13,10 +14,10 @@ from webapp.core.jobs import fail
 from webapp.core.watched import read_json, run
 from webapp.evaluations.data import place_of
 from webapp.evaluations.models import Evaluation, Task
-from webapp.evaluations.services import finish, note_progress
+from webapp.evaluations.services import finish, keep_starts, note_progress
 
-REPORT = "report.json"
-ADVICE = "choose less data, or fewer epochs or starts."
+REPORT, DONE = "report.json", "done.json"
+ADVICE = "go on, as starts that are done count, or choose less data or fewer epochs."
 
 
 class Missing(Exception):
@@ -39,6 +40,8 @@ def do(evaluation: Evaluation, stopping: threading.Event) -> None:
             advice=ADVICE,
         )
         report = read_json(folder / REPORT)
+        if report is not None:
+            keep_starts(evaluation, report)
         if report is not None and report["complete"]:
             return finish(evaluation, report["result"])
         return fail(evaluation, failure.replace(f"{folder}/", "") or "It ended without a result.")
@@ -56,6 +59,7 @@ def words_of(evaluation: Evaluation, folder: Path) -> list[str]:
         *("--recipe", str(folder / "recipe.json"), "--tokenizer", str(tokenizer)),
         *("--starts", str(task.starts), "--epochs", str(task.epochs), "--rate", str(task.rate)),
         *("--report", str(folder / REPORT)),
+        *_done(evaluation, folder),
         *_base(recipe, folder),
     ]
 
@@ -69,6 +73,15 @@ def _data(task: Task, folder: Path) -> Path:
     link.parent.mkdir()
     link.symlink_to(place.absolute())
     return link
+
+
+def _done(evaluation: Evaluation, folder: Path) -> list[str]:
+    """Starts that an earlier program came to."""
+    starts = dict(evaluation.starts.values_list("number", "scores"))
+    if not starts:
+        return []
+    (folder / DONE).write_text(json.dumps({"basis": evaluation.basis, "starts": starts}))
+    return ["--done", str(folder / DONE)]
 
 
 def _base(recipe: Recipe, folder: Path) -> list[str]:

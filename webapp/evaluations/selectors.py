@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import mean, stdev
 from typing import Any
 
 from webapp.collaborations.models import Collaboration
 from webapp.evaluations.models import Evaluation, Task
 
 MOST_ROWS = 100
-# Of each score: its name and what it is multiplied with.
+# Of each score: its name and what it is multiplied with; what a task is judged by comes first.
 SCORES = {
     "perplexity": ("Perplexity", 1),
     "pseudo_perplexity": ("Pseudo-perplexity", 1),
@@ -33,6 +34,7 @@ class Line:
     scores: list[Shown]
     source: str = ""
     evaluation: Evaluation | None = None
+    starts: int = 0  # that are done, where that is not all
     baseline: int | None = None  # its key, where an organiser entered it
 
 
@@ -52,26 +54,37 @@ def tables(collaboration: Collaboration) -> list[Table]:
 
 def _table(task: Task) -> Table:
     """Checkpoints newest first."""
-    rows = list(task.evaluations.select_related("checkpoint").order_by("-round")[:MOST_ROWS])
-    done: list[dict[str, Any]] = [row.result for row in rows if row.result is not None]
-    names = list(done[0]["scores"]) if done else []
-    if names:  # what it is judged by comes first
-        names.sort(key=lambda name: name != done[0]["metric"])
+    found = task.evaluations.select_related("checkpoint").prefetch_related("starts")
+    rows = [(row, scores_of(row)) for row in found.order_by("-round")[:MOST_ROWS]]
+    results = [row.result for row, _ in rows if row.result is not None]
+    newest = next((scores for _, scores in rows if scores), {})
+    names = sorted(newest, key=list(SCORES).index)
     return Table(
         task,
         [SCORES[name][0] for name in names],
-        [Line(str(row.round), _scores(row, names), evaluation=row) for row in rows],
-        _entered(task, names) + _computed(done, names),
-        done[0]["data"] if done else {},
+        [_line(row, scores, names) for row, scores in rows],
+        _entered(task, names) + _computed(results, names),
+        results[0]["data"] if results else {},
     )
 
 
-def _scores(row: Evaluation, names: list[str]) -> list[Shown]:
-    """None yet where it is not finished."""
-    if row.result is None:
-        return []
-    scores = row.result["scores"]
-    return [_shown(name, scores[name]) if name in scores else None for name in names]
+def scores_of(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
+    """Of each score mean, std (the sample's) and n; before its end, of the starts that are done."""
+    if evaluation.result is not None:
+        return dict(evaluation.result["scores"])
+    rows = [start.scores for start in evaluation.starts.all()]
+    found = {}
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        std = stdev(values) if len(values) > 1 else None
+        found[name] = {"mean": mean(values), "std": std, "n": len(values)}
+    return found
+
+
+def _line(row: Evaluation, scores: dict[str, dict[str, Any]], names: list[str]) -> Line:
+    shown = [_shown(name, scores[name]) if name in scores else None for name in names]
+    done = len(row.starts.all()) if row.result is None else 0
+    return Line(str(row.round), shown if scores else [], evaluation=row, starts=done)
 
 
 def _shown(name: str, score: dict[str, Any]) -> Shown:

@@ -15,7 +15,7 @@ from webapp.collaborations import access
 from webapp.core import jobs
 from webapp.core.errors import UserError
 from webapp.core.jobs import State
-from webapp.evaluations.models import Baseline, Evaluation, Task
+from webapp.evaluations.models import Baseline, Evaluation, Start, Task
 
 
 @transaction.atomic
@@ -139,7 +139,25 @@ def note_progress(evaluation: Evaluation, report: dict[str, Any] | None) -> bool
     """Whether it is still wanted. `report` is the program's own, if there is one."""
     if report is None:
         return jobs.note(evaluation)
+    keep_starts(evaluation, report)
     return jobs.note(evaluation, doing=report["doing"][:200], share=report["share"])
+
+
+@transaction.atomic
+def keep_starts(evaluation: Evaluation, report: dict[str, Any]) -> None:
+    """Those of the report that it has not yet; in place of all, where they are of other data."""
+    locked = jobs.lock(evaluation)
+    if locked is None or locked.state != State.RUNNING:
+        return
+    if locked.basis != report["basis"]:
+        locked.starts.all().delete()
+        locked.basis = report["basis"]
+        locked.save(update_fields=["basis"])
+    rows = (
+        Start(evaluation=locked, number=number, scores=scores)
+        for number, scores in report["starts"].items()
+    )
+    Start.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 @transaction.atomic
