@@ -44,6 +44,10 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=sorted({_host, "127.0.0.1", "l
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
 
 # ------------------------------------------------------------------ Django
+OUR_APPS = (
+    "core accounts audit devices collaborations credit artifacts shards held_out live lab "
+    "tokenizers evaluations registry launcher swarm ops pages"
+)
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
@@ -61,24 +65,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.github",
     "allauth.socialaccount.providers.google",
-    "webapp.core",
-    "webapp.accounts",
-    "webapp.audit",
-    "webapp.devices",
-    "webapp.collaborations",
-    "webapp.credit",
-    "webapp.artifacts",
-    "webapp.shards",
-    "webapp.held_out",
-    "webapp.live",
-    "webapp.lab",
-    "webapp.tokenizers",
-    "webapp.evaluations",
-    "webapp.registry",
-    "webapp.launcher",
-    "webapp.swarm",
-    "webapp.ops",
-    "webapp.pages",
+    *(f"webapp.{name}" for name in OUR_APPS.split()),
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
