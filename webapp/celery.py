@@ -27,6 +27,7 @@ app.conf.beat_schedule = {
     "tend tokenizers": {"task": "webapp.tokenizers.tasks.tend_tokenizers", "schedule": 60.0},
     "tend evaluations": {"task": "webapp.evaluations.tasks.tend_evaluations", "schedule": 60.0},
     "tend checkpoints": {"task": "webapp.registry.tasks.tend_checkpoints", "schedule": 60.0},
+    "tend models": {"task": "webapp.registry.tasks.tend_models", "schedule": 60.0},
     "thin old metrics": {"task": "webapp.live.tasks.thin_metrics", "schedule": 3600.0},
     "delete expired codes": {
         "task": "webapp.devices.tasks.delete_expired_codes",

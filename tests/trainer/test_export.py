@@ -11,14 +11,18 @@ import torch
 import transformers
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer as Encoder
 
+from tests.trainer.bengali import EVERYTHING
 from tests.trainer.models import SHAPES, make_batch, make_recipe, play_round
 from tests.trainer.tiny_bases import MAKES, adapt, described, lora, make_learner
 from trainer.adapter_files import CONFIG, WEIGHTS, adapter_files, adapter_zip
 from trainer.commands import main
 from trainer.engine import checkpoint
 from trainer.engine.learner import Learner
-from trainer.recipe import Choice
+from trainer.launcher.web import sha256_of
+from trainer.recipe import Choice, File, Tokenizer
+from trainer.text.tokenizer import Tokenizer as OwnTokenizer
 
 
 def trained(recipe, folder=None):
@@ -145,3 +149,37 @@ def test_what_cannot_be_exported_is_told_in_words(base_of, tmp_path, monkeypatch
     assert "cannot be read" in capsys.readouterr().err
     assert main(["export", *words[:-1], str(tmp_path / "none.json")]) == 1
     assert "none.json cannot be read: No such file" in capsys.readouterr().err
+
+
+TEXT = "সে বাড়ি যায় । ক্‍ষ 3:45 the cat sat"
+PURPOSES = {"albert": "albert", "causal": "causal", "encoder_decoder": "encoder-decoder"}
+
+
+@pytest.mark.parametrize("family", PURPOSES)
+def test_the_tokenizer_beside_a_model_gives_the_tokens_it_was_trained_with(
+    tmp_path, family, capsys
+):
+    file, texts = tmp_path / "tokenizer.json", tmp_path / "texts.txt"
+    texts.write_text("\n".join([*EVERYTHING, TEXT] * 5))
+    words = ("--size", "600", "--purpose", PURPOSES[family])
+    assert main(["tokenizer", str(texts), "--out", str(file), *words]) == 0
+    size = Encoder.from_file(str(file)).get_vocab_size()
+    known = File(sha256=sha256_of(file), size_bytes=1, filename=file.name)
+    recipe = make_recipe(family, tokenizer=Tokenizer(file=known, vocab_size=size))
+    own = OwnTokenizer.of(recipe, file)
+    learner = Learner(recipe, own.pad)
+    _, out, code = exported(learner, tmp_path, "--tokenizer", str(file))
+    assert code == 0, capsys.readouterr().err
+    theirs = transformers.AutoTokenizer.from_pretrained(out)
+    assert theirs(TEXT, add_special_tokens=False).input_ids == own.encode(TEXT)
+    assert theirs.pad_token_id == own.pad and theirs.model_max_length == recipe.sequence_length
+    ends = theirs.sep_token_id if family == "albert" else theirs.eos_token_id
+    assert ends == own.end
+    auto = {"albert": "MaskedLM", "causal": "CausalLM", "encoder_decoder": "Seq2SeqLM"}[family]
+    model = getattr(transformers, f"AutoModelFor{auto}").from_pretrained(out)
+    assert model.config.pad_token_id == own.pad
+    for name, param in learner.model.named_parameters():
+        assert torch.equal(param, dict(model.named_parameters())[name])
+    file.write_text(file.read_text() + " ")
+    _, _, code = exported(learner, tmp_path, "--tokenizer", str(file))
+    assert code == 1 and "not the recipe's tokenizer" in capsys.readouterr().err

@@ -12,12 +12,17 @@ from trainer.launcher import web
 from trainer.launcher.place import Unusable, data_folder
 from trainer.parts import first_problem
 from trainer.recipe import Base, Recipe
+from trainer.text.saving import save_tokenizer
+from trainer.text.tokenizer import Tokenizer
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path, help="a file that the site or coordinator has")
     parser.add_argument("folder", type=Path, help="where the model goes")
     parser.add_argument("--recipe", type=Path, required=True, help="JSON file of its recipe")
+    parser.add_argument(
+        "--tokenizer", type=Path, default=None, help="its tokenizer.json, to stand beside the model"
+    )
     parser.add_argument("--base", type=Path, default=None, help="folder with the recipe's base")
     parser.add_argument("--site", default="", help="address of the site, where it has the base")
     parser.set_defaults(act=export)
@@ -30,7 +35,9 @@ def export(given: argparse.Namespace) -> int:
         base = find_base(recipe.base, given.base, given.site.rstrip("/"))
         from trainer.engine import export as engine
 
-        engine.export(given.checkpoint, recipe, base, 0, given.folder)
+        engine.export(given.checkpoint, recipe, base, _pad(recipe, given.tokenizer), given.folder)
+        if given.tokenizer is not None:
+            save_tokenizer(recipe, given.tokenizer, given.folder)
     except OSError as error:
         place = error.filename or given.folder
         raise Unusable(f"{place} cannot be used: {error.strerror or error}.") from error
@@ -40,6 +47,15 @@ def export(given: argparse.Namespace) -> int:
     if (given.folder / engine.ADAPTER).exists():
         print(f"{given.folder / engine.ADAPTER} holds the adapter alone, for PEFT.")
     return 0
+
+
+def _pad(recipe: Recipe, tokenizer: Path | None) -> int:
+    """The id of what fills a batch up: 0 where nobody says. Raises ValueError."""
+    if tokenizer is None:
+        return 0
+    if web.sha256_of(tokenizer) != recipe.tokenizer.file.sha256:
+        raise ValueError(f"{tokenizer} is not the recipe's tokenizer: its SHA-256 differs")
+    return Tokenizer.of(recipe, tokenizer).pad
 
 
 def read_recipe(path: Path) -> Recipe:

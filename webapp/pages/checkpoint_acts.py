@@ -12,11 +12,12 @@ from django.views.decorators.http import require_POST
 
 from webapp.artifacts.models import Checkpoint
 from webapp.pages.acts import acting_user, attempt, back, organisers_only
-from webapp.registry import services
+from webapp.registry import packing, services
 
 # Of each act: who does it, and what is said then.
 ACTS: dict[str, tuple[Callable[..., object], Any]] = {
     "pin": (services.pin, _("It stays until it is unpinned.")),
+    "pack": (packing.ask, _("It is made into a model as soon as no other one is.")),
     "unpin": (services.unpin, _("It stays as long as another rule keeps it.")),
 }
 

@@ -14,12 +14,14 @@ from webapp.collaborations.models import Collaboration
 from webapp.core.jobs import PENDING, State
 from webapp.evaluations.models import Evaluation
 from webapp.live.models import RoundRecord
+from webapp.registry.models import Packing, Push
 
 # A device that was told to load one, or measures parts of it, has so much time to fetch it after
 # the next one is there.
 LOADING = timedelta(minutes=15)
 NEWEST, LAST, PINNED = "newest", "one of the last", "pinned"
 BEST, EVALUATED, LOADED = "best held-out loss", "evaluated", "devices may be loading it"
+NEEDED = "a job needs it"
 REGULAR = "one in every {n} rounds"
 
 
@@ -57,9 +59,9 @@ def why_kept(collaboration: Collaboration, now: datetime) -> dict[int, str]:
         reasons[min(losses, key=lambda key: losses[key])].append(BEST)
     for key in _regular(rows, collaboration.keep_every):
         reasons[key].append(REGULAR.format(n=collaboration.keep_every))
-    for key in _evaluated(collaboration):
-        if key in reasons:
-            reasons[key].append(EVALUATED)
+    for words, keys in ((EVALUATED, _evaluated(collaboration)), (NEEDED, _needed(collaboration))):
+        for key in keys & reasons.keys():
+            reasons[key].append(words)
     return {key: ", ".join(words) for key, words in reasons.items() if words}
 
 
@@ -71,10 +73,20 @@ def _regular(rows: list[Checkpoint], every: int) -> list[int]:
     return list(first.values())
 
 
-def _evaluated(collaboration: Collaboration) -> list[int]:
+def _evaluated(collaboration: Collaboration) -> set[int]:
     """With a result, where the collaboration keeps these, and what an evaluation still needs."""
     wanted = Q(state__in=PENDING)
     if collaboration.keep_evaluated:
         wanted |= Q(state=State.FINISHED)
     found = Evaluation.objects.filter(wanted, task__collaboration=collaboration)
-    return [key for key in found.values_list("checkpoint", flat=True) if key is not None]
+    return {key for key in found.values_list("checkpoint", flat=True) if key is not None}
+
+
+def _needed(collaboration: Collaboration) -> set[int]:
+    """Made into a model, or pushed, or waiting for that."""
+    wanted = {"state__in": PENDING, "checkpoint__collaboration": collaboration}
+    return {
+        key
+        for kind in (Packing, Push)
+        for key in kind.objects.filter(**wanted).values_list("checkpoint", flat=True)
+    }

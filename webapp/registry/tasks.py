@@ -1,4 +1,4 @@
-"""The job that keeps the registry in order."""
+"""The jobs that keep the registry in order and make models of checkpoints."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from django.utils import timezone
 
 from webapp.artifacts.services import delete_unnamed
 from webapp.collaborations.models import Collaboration
+from webapp.core.worker import work_off
+from webapp.registry import packing
 from webapp.registry.services import retire
 
 
@@ -16,3 +18,16 @@ def tend_checkpoints() -> None:
     for collaboration in Collaboration.objects.all():
         retire(collaboration, timezone.now())
     delete_unnamed()
+
+
+@shared_task
+def pack() -> None:
+    work_off(packing.claim, packing.do)
+
+
+@shared_task
+def tend_models() -> None:
+    """Enters what is due, catches what a restart interrupted, and begins what waits."""
+    packing.enter_due(timezone.now())
+    packing.give_up_silent(timezone.now())
+    pack()

@@ -1,0 +1,144 @@
+"""Checkpoints as models that others load: asked for, made by a job, offered beside them."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import zipfile
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from webapp.accounts.models import User
+from webapp.artifacts.links import Missing, base_words, link
+from webapp.artifacts.models import Checkpoint, Kind
+from webapp.artifacts.services import register_file
+from webapp.audit.services import record
+from webapp.collaborations import access
+from webapp.core import jobs
+from webapp.core.errors import UserError
+from webapp.core.jobs import PENDING, State
+from webapp.core.watched import run
+from webapp.registry.models import Packing
+from webapp.registry.selectors import final_ones
+
+ADVICE = "raise the limits of the site's jobs."
+README = "README.md"
+
+
+@transaction.atomic
+def ask(checkpoint: Checkpoint, *, by: User) -> Packing:
+    """Once for each, and again where it came to nothing. Raises UserError."""
+    access.require(by, "keep", checkpoint.collaboration)
+    packing = _of(checkpoint, by)
+    about, detail = checkpoint.collaboration, {"round": checkpoint.round}
+    record(actor=by, action="checkpoints.packed", subject=about, detail=detail)
+    transaction.on_commit(_call_the_job, robust=True)  # without a broker the timetable does
+    return packing
+
+
+def _of(checkpoint: Checkpoint, by: User | None) -> Packing:
+    """Raises UserError where there is nothing to do, or nothing to do it with."""
+    fresh = Checkpoint.objects.select_for_update().get(pk=checkpoint.pk)
+    if fresh.artifact_id is None:
+        raise UserError(f"The checkpoint of round {fresh.round} was deleted already.")
+    title = f"{fresh.collaboration.slug}, round {fresh.round}"[:80]
+    packing, _ = Packing.objects.get_or_create(
+        checkpoint=fresh, defaults={"title": title, "organiser": by}
+    )
+    if packing.state in PENDING or fresh.model_id is not None:
+        return packing
+    packing.state, packing.reason = State.WAITING, ""
+    packing.save(update_fields=["state", "reason"])
+    return packing
+
+
+def _call_the_job() -> None:
+    from webapp.registry.tasks import pack  # which calls this module
+
+    pack.delay()
+
+
+def enter_due(now: datetime) -> None:
+    """The last checkpoint of each collaboration that is over is made into a model."""
+    for checkpoint in final_ones(now):
+        if not Packing.objects.filter(checkpoint=checkpoint).exists():
+            with transaction.atomic():
+                _of(checkpoint, None)
+
+
+def claim(now: datetime) -> Packing | None:
+    return jobs.claim(Packing, now)
+
+
+def give_up_silent(now: datetime) -> None:
+    """Ends those whose job died: nobody does them any more."""
+    for packing in jobs.silent(Packing, now):
+        jobs.fail(packing, jobs.STOPPED)
+
+
+def do(packing: Packing, stopping: threading.Event) -> None:
+    """Until it is done, over a limit, or `stopping` is set."""
+    checkpoint = packing.checkpoint
+    with tempfile.TemporaryDirectory(prefix="model-") as name:
+        folder = Path(name)
+        try:
+            words = _words(checkpoint, folder)
+        except Missing as missing:
+            jobs.fail(packing, str(missing))
+            return
+        failure = run(
+            words,
+            folder,
+            stopping=stopping,
+            is_wanted=lambda: jobs.note(packing, doing="making the model"),
+            advice=ADVICE,
+        )
+        if failure:
+            jobs.fail(packing, failure.replace(f"{folder}/", ""))
+        elif jobs.note(packing, doing="packing it"):
+            packed = folder / f"{checkpoint.collaboration.slug}-round-{checkpoint.round}.zip"
+            _pack(folder / "model", packed)
+            _finish(packing, packed)
+
+
+def _words(checkpoint: Checkpoint, folder: Path) -> list[str]:
+    """What the trainer is asked; puts what it needs into `folder`. Raises Missing."""
+    recipe = checkpoint.collaboration.recipe
+    if checkpoint.artifact is None:
+        raise Missing(f"The checkpoint of round {checkpoint.round} was deleted meanwhile.")
+    (folder / "recipe.json").write_text(recipe.model_dump_json())
+    file = link(checkpoint.artifact.sha256, folder / f"round-{checkpoint.round}.safetensors")
+    tokenizer = link(recipe.tokenizer.file.sha256, folder / "tokenizer.json")
+    return [
+        *("export", str(file), str(folder / "model")),
+        *("--recipe", str(folder / "recipe.json"), "--tokenizer", str(tokenizer)),
+        *base_words(recipe, folder),
+    ]
+
+
+def _pack(folder: Path, target: Path) -> None:
+    """Weights do not get smaller, so nothing is compressed; the same files make the same one."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                about = zipfile.ZipInfo(str(path.relative_to(folder)))
+                with path.open("rb") as source, archive.open(about, "w", force_zip64=True) as file:
+                    while piece := source.read(1024 * 1024):
+                        file.write(piece)
+
+
+@transaction.atomic
+def _finish(packing: Packing, packed: Path) -> None:
+    """Does nothing to one that another ended meanwhile."""
+    locked = jobs.lock(packing)
+    if locked is None or locked.state != State.RUNNING:
+        return
+    checkpoint = Checkpoint.objects.select_for_update().get(pk=locked.checkpoint_id)
+    if checkpoint.artifact_id is None:
+        jobs.end(locked, State.FAILED, "Its checkpoint was deleted meanwhile.")
+        return
+    checkpoint.model = register_file(packed, Kind.MODEL, title=locked.title)
+    checkpoint.save(update_fields=["model"])
+    jobs.end(locked, State.FINISHED)
