@@ -18,6 +18,7 @@ class UserAdmin(admin.ModelAdmin):
         "name",
         "email",
         "is_listed",
+        "is_named",
         "is_active",
         "is_staff",
         "is_superuser",

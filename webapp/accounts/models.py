@@ -38,6 +38,11 @@ class User(AbstractUser):
     is_listed = models.BooleanField(
         "list me", default=True, help_text="Off: your name appears on no public page, file or API."
     )
+    is_named = models.BooleanField(
+        "name me with models",
+        default=False,
+        help_text="On: the description of a model that you helped to train has your public name.",
+    )
     ban_reason = models.CharField(max_length=300, blank=True)
 
     USERNAME_FIELD = "email"

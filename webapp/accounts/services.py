@@ -36,6 +36,14 @@ def set_listed(user: User, *, is_listed: bool) -> None:
 
 
 @transaction.atomic
+def set_named(user: User, *, is_named: bool) -> None:
+    """Whether descriptions of models that are made from now on may name them."""
+    user.is_named = is_named
+    user.save(update_fields=["is_named"])
+    record(actor=user, action="account.named" if is_named else "account.unnamed", subject=user)
+
+
+@transaction.atomic
 def delete_account(user: User) -> None:
     """Removes the person; figures stay. Rows of credit and sessions lose their owner (SET_NULL).
 

@@ -141,6 +141,23 @@ def collaboration_totals(collaboration: Collaboration) -> Totals:
     return _totals(HourlyCredit.objects.filter(collaboration=collaboration))
 
 
+def contributors(collaboration: Collaboration) -> tuple[list[str], int]:
+    """Public names of those who agreed to be named with the model, most samples first, and how
+    many others have credit here. Of accounts that were deleted nothing is known.
+    """
+    places = (
+        HourlyCredit.objects.filter(collaboration=collaboration, user__isnull=False)
+        .filter(Q(samples__gt=0) | Q(evaluated__gt=0))
+        .values("user", "user__name", "user__is_named", "user__is_listed")
+        .annotate(samples=SUMS["samples"])
+        .order_by("-samples", "user")
+    )
+    named = [
+        row["user__name"] for row in places if row["user__is_named"] and row["user__is_listed"]
+    ]
+    return named, len(places) - len(named)
+
+
 def credit_per_day(user: User, days: int = 30) -> list[Day]:
     """One entry for each of the last `days` days (UTC), oldest first; days without work are 0."""
     today = timezone.now().date()

@@ -42,8 +42,13 @@ def rendered(page: Path, changed: float) -> tuple[str, SafeString]:
     title = next((line[2:] for line in text.splitlines() if line.startswith("# ")), page.stem)
     for other in guides():
         text = text.replace(f"]({other.name}", f"](/docs/{other.stem}/")
+    return title, as_html(text)
+
+
+def as_html(text: str) -> SafeString:
+    """Of Markdown, without scripts and forms."""
     attributes = {tag: {"id"} for tag in ("h1", "h2", "h3", "h4")} | {"a": {"href", "title"}}
     safe = nh3.clean(markdown.markdown(text, extensions=EXTENSIONS), attributes=attributes)
     for tag in ("pre", "table"):  # they scroll sideways, so the keyboard must reach them
         safe = safe.replace(f"<{tag}>", f'<{tag} tabindex="0">')
-    return title, mark_safe(safe)  # noqa: S308 - cleaned by nh3 above
+    return mark_safe(safe)  # noqa: S308 - cleaned by nh3 above

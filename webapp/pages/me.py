@@ -46,6 +46,7 @@ def change(request: HttpRequest) -> HttpResponse:
     user = acting_user(request)
     name = request.POST.get("name", "")
     is_listed = request.POST.get("is_listed") == "on"
+    is_named = request.POST.get("is_named") == "on"
 
     @transaction.atomic
     def act() -> None:
@@ -53,6 +54,8 @@ def change(request: HttpRequest) -> HttpResponse:
             services.rename(user, name=name)
         if is_listed != user.is_listed:
             services.set_listed(user, is_listed=is_listed)
+        if is_named != user.is_named:
+            services.set_named(user, is_named=is_named)
 
     attempt(request, act, _("Your settings were saved."))
     return back("me")

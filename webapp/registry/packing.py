@@ -20,6 +20,7 @@ from webapp.core import jobs
 from webapp.core.errors import UserError
 from webapp.core.jobs import PENDING, State
 from webapp.core.watched import run
+from webapp.registry.card import card
 from webapp.registry.models import Packing
 from webapp.registry.selectors import final_ones
 
@@ -98,6 +99,7 @@ def do(packing: Packing, stopping: threading.Event) -> None:
         if failure:
             jobs.fail(packing, failure.replace(f"{folder}/", ""))
         elif jobs.note(packing, doing="packing it"):
+            (folder / "model" / README).write_text(card(checkpoint), encoding="utf-8")
             packed = folder / f"{checkpoint.collaboration.slug}-round-{checkpoint.round}.zip"
             _pack(folder / "model", packed)
             _finish(packing, packed)
