@@ -10,6 +10,7 @@ from tests.browser.seeds import give_past
 from tests.factories import make_collaboration, make_device, make_session, make_user
 from webapp.credit.models import HourlyCredit
 from webapp.live.models import Event, RoundRecord
+from webapp.recipes import ready
 
 PUBLIC = ["/", "/c/", "/c/demo/", "/leaderboard/", "/docs/volunteer/", "/docs/organiser/"]
 PRIVATE = ["/me/", "/me/devices/", "/c/demo/join/"]
@@ -93,6 +94,15 @@ def test_the_policy_for_scripts_is_strict(client, collaboration):
     policy = client.get("/c/demo/")["Content-Security-Policy"]
     script = next(part for part in policy.split(";") if part.strip().startswith("script-src"))
     assert "'unsafe-eval'" not in policy and "'unsafe-inline'" not in script
+
+
+@pytest.mark.parametrize("name", ready.names())
+def test_every_recipe_has_a_page_among_the_guides_and_links_there_lead_on(client, db, name):
+    page = client.get(f"/docs/{name}/").content.decode()
+    assert f'<h1 id="recipe-{name}">Recipe {name}</h1>' in page
+    guide = client.get("/docs/organiser/").content.decode()
+    assert f'href="/docs/{name}/"' in guide
+    assert ".md" not in page
 
 
 def test_unknown_pages_and_guides_are_404(client, db):

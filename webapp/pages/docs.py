@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from django.views.decorators.http import require_safe
 
 FOLDER = settings.BASE_DIR / "docs"
 FIRST = ["volunteer", "organiser", "operations"]
+RECIPES = "recipes"
+LINK = re.compile(rf"\]\((?:\.\./|{RECIPES}/)?([\w-]+)\.md")
 EXTENSIONS = ["fenced_code", "tables", "toc", "sane_lists"]
 
 
@@ -24,15 +27,23 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
     if name not in pages:
         raise Http404(f"There is no guide called {name}.")
     title, body = rendered(pages[name], pages[name].stat().st_mtime)
-    contents = [(page.stem, page.stem.replace("-", " ").capitalize()) for page in guides()]
+    contents = [(page.stem, label(page)) for page in guides()]
     context = {"name": name, "title": title, "body": body, "contents": contents}
     return render(request, "docs.html", context)
 
 
 def guides() -> list[Path]:
-    """Those for people first, then the rest by name."""
+    """Those for people first, then the rest by name, and a page for each recipe."""
     found = {page.stem: page for page in sorted(FOLDER.glob("*.md"))}
-    return [found.pop(name) for name in FIRST if name in found] + list(found.values())
+    first = [found.pop(name) for name in FIRST if name in found]
+    return first + list(found.values()) + sorted((FOLDER / RECIPES).glob("*.md"))
+
+
+def label(page: Path) -> str:
+    """Recipes go by their names, which are what one types."""
+    if page.parent.name == RECIPES:
+        return f"Recipe {page.stem}"
+    return page.stem.replace("-", " ").capitalize()
 
 
 @cache
@@ -40,8 +51,8 @@ def rendered(page: Path, changed: float) -> tuple[str, SafeString]:
     """Title and HTML; `changed` makes an edited file render anew. Links to guides become pages."""
     text = page.read_text()
     title = next((line[2:] for line in text.splitlines() if line.startswith("# ")), page.stem)
-    for other in guides():
-        text = text.replace(f"]({other.name}", f"](/docs/{other.stem}/")
+    names = {other.stem for other in guides()}
+    text = LINK.sub(lambda m: f"](/docs/{m[1]}/" if m[1] in names else m[0], text)
     return title, as_html(text)
 
 
