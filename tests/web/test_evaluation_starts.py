@@ -80,7 +80,7 @@ def test_a_part_of_the_starts_is_shown_as_a_part(small, tmp_path, client):
     evaluation = claimed(add_task(small, every=20))
     assert services.note_progress(evaluation, reported(0.5, 0.7))
     page = client.get(PAGE).text
-    assert "2 of 3 starts" in page and "60 ± 14.1" in page and "n = 2" in page
+    assert "2 of 3 starts" in page and "60.00 ± 14.14" in page and "n = 2" in page
     found = scores_of(evaluation)["span_f1"]
     assert found == {"mean": mean([0.5, 0.7]), "std": stdev([0.5, 0.7]), "n": 2}
 

@@ -159,7 +159,7 @@ def test_a_result_outlives_its_checkpoint(small, tmp_path, client, olga):
     services.finish(claimed(add_task(small, every=20)), RESULT)
     checkpoint.artifact.delete()
     page = client.get(PAGE).text
-    assert "Round 20" in page and "75.1 ± 2" in page and "Span F1, %" in page
+    assert "Round 20" in page and "75.10 ± 2.00" in page and "Span F1, %" in page
     client.force_login(olga)
     row = Evaluation.objects.get()
     client.post(f"{ACTS}/{row.pk}/again/")
@@ -196,7 +196,7 @@ def test_an_organiser_enters_a_task_asks_for_it_and_enters_baselines(small, tmp_
     for _ in range(2):
         assert client.post(PAGE, given).status_code == 302
     page = client.get(PAGE).text
-    assert "96.5 ± 0.22" in page and "its authors" in page
+    assert "96.48 ± 0.22" in page and "its authors" in page
     client.post(f"{ACTS}/{Baseline.objects.get().pk}/forget/")
     client.post(f"{ACTS}/{task.pk}/drop/")
     assert not (Task.objects.exists() or Baseline.objects.exists() or Evaluation.objects.exists())

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from tests.factories import make_collaboration
-from tests.web.hub_stand_in import hub, listing
+from tests.web.hub_stand_in import hub, listing, published_tokenizer
 from trainer import catalogue
 from trainer.text.tokenizer import Tokenizer
 from trainer.tokenizing import Wanted
@@ -110,15 +110,13 @@ def test_a_site_that_is_stopped_while_another_tokenizer_is_made_opens_nothing(ol
     assert not Collaboration.objects.exists()
 
 
-def test_sahajbert_is_opened_where_a_hub_has_its_texts_and_tokenizer(olga, monkeypatch, data):
-    made = opened("demo-causal", olga).recipe.tokenizer.file
-    content = absolute_path(Artifact.objects.get(sha256=made.sha256).path).read_bytes()
+def test_sahajbert_is_opened_where_a_hub_has_its_texts_and_tokenizer(olga, monkeypatch):
     revision = ready.read("sahajbert-bn").tokenizer.revision
     places = dict(
         [
             listing("wikimedia/wikipedia", "20231101.bn"),
             listing("oscar-corpus/oscar", "unshuffled_deduplicated_bn"),
-            (f"/neuropark/sahajBERT/resolve/{revision}/tokenizer.json", content),
+            (f"/neuropark/sahajBERT/resolve/{revision}/tokenizer.json", published_tokenizer()),
         ]
     )
     with hub(places) as (address, asked):
@@ -129,6 +127,10 @@ def test_sahajbert_is_opened_where_a_hub_has_its_texts_and_tokenizer(olga, monke
     assert catalogue.trained_parameters(recipe) == 18_105_474
     assert [text.kind for text in recipe.texts] == ["datasets", "datasets"]
     assert recipe.held_out is None
+    file = Artifact.objects.get(sha256=recipe.tokenizer.file.sha256)
+    read = Tokenizer(absolute_path(file.path), recipe.tokenizer.vocab_size)
+    assert (read.pad, read.start, read.end, read.mask) == (0, 2, 3, 4)
+    assert read.encode("আমি বাড়ি |") == [9, 10, 5, 6]
     tasks = collaboration.evaluation_tasks.all()
     assert [task.baselines.count() for task in tasks] == [4, 4]
     assert collaboration.state == State.OPEN
@@ -141,6 +143,22 @@ def test_a_hub_that_has_not_what_it_needs_is_told_and_nothing_is_opened(olga, mo
             opened("sahajbert-bn", olga)
     with pytest.raises(UserError, match=rf"hub at {address} cannot be reached.*--offline"):
         opened("sahajbert-bn", olga)
+    assert not Collaboration.objects.exists() and not Artifact.objects.exists()
+
+
+def test_what_the_hub_has_instead_of_the_tokenizer_is_refused(olga, monkeypatch):
+    found = ready.read("sahajbert-bn")
+    place = f"/neuropark/sahajBERT/resolve/{found.tokenizer.revision}/tokenizer.json"
+    texts = dict(listing(text.dataset.name, text.dataset.config) for text in found.texts)
+    few = found.model_copy(update={"tokenizer": found.tokenizer.model_copy(update={"size": 10})})
+    for wanted, content, said in (
+        (found, b"<html>", "no tokenizer.json"),
+        (few, published_tokenizer(), "has 11 tokens, and the recipe says 10"),
+    ):
+        with hub({**texts, place: content}) as (address, _):
+            monkeypatch.setenv("HF_ENDPOINT", address)
+            with pytest.raises(UserError, match=said):
+                open_ready(wanted, by=olga)
     assert not Collaboration.objects.exists() and not Artifact.objects.exists()
 
 

@@ -34,6 +34,11 @@ def test_what_is_no_number_is_a_dash():
     assert ui.number(float("nan")) == ui.number("<b>") == ui.rate(float("inf")) == "–"
 
 
+def test_scores_are_written_as_papers_write_them():
+    shown = [ui.score(value) for value in (95.45, 91.97, 0.5, 92.0, 1234.5, None)]
+    assert shown == ["95.45", "91.97", "0.50", "92.00", ui.number(1234.5), "–"]
+
+
 def _colours() -> dict[str, tuple[str, str]]:
     css = (ROOT / "static/css/tokens.css").read_text()
     found = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", css)

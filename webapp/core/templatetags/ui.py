@@ -1,4 +1,5 @@
-"""Figures for people: at most three significant digits, a unit, and how long ago.
+"""Figures for people: at most three significant digits (scores: two decimals), a unit, and how long
+ago.
 
 `static/js/figures.js` is the twin of this file; both are tested on tests/web/figures.json.
 """
@@ -37,6 +38,14 @@ def number(value: float | Decimal | None) -> str:
     if float(value).is_integer() and abs(float(value)) < IN_FULL_BELOW:
         return f"{int(value):,}"
     return _scaled(float(value), "{n} {prefix}")
+
+
+@register.filter
+def score(value: float | None) -> str:
+    """As papers write it, with two decimals: `95.45`, `0.50`; from 1,000 up as other numbers."""
+    if not _is_number(value) or abs(float(value)) >= 1000:
+        return number(value)
+    return f"{value:.2f}"
 
 
 def _scaled(value: float, form: str, *, whole: bool = False) -> str:
