@@ -12,7 +12,7 @@ from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.swarm, pytest.mark.soak]
 SLUG = "sahajbert-bn-small"
-LAST = 40
+LAST = 30
 LONGEST_S = 3000
 BASELINES = {"all texts noun", "TF-IDF of characters and logistic regression"}
 

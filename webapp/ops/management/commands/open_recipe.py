@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from webapp.core.errors import UserError
 from webapp.ops import organiser
@@ -31,6 +32,11 @@ class Command(BaseCommand):
                 self._list()
         except UserError as error:
             raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database cannot be used ({error}): start the site once with manage.py up, "
+                "or run manage.py migrate."
+            ) from error
 
     def _list(self) -> None:
         for name in ready.names():
