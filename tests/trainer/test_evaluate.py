@@ -193,6 +193,7 @@ def test_what_cannot_be_evaluated_is_told_in_words(tmp_path, capsys):
     folder, text = make_model(tmp_path / "model", "t5"), write_text(tmp_path)
     cases = [
         (["perplexity", folder, text, text], "perplexity is of one text"),
+        (["tags", folder], "or a data set of a hub"),
         (["perplexity", tmp_path, text], "holds no model"),
         (["tags", folder, text], "line 12, is no word with its tag"),
         (["tags", folder, tmp_path / "none"], "none cannot be used: No such file"),

@@ -1,16 +1,14 @@
-"""Data sets by their name: a local server that lists and serves files as a hub does."""
+"""Data sets by their name: texts to learn from."""
 
 from __future__ import annotations
 
-import json
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 
 import pytest
 
+from tests.trainer.hub_stand_in import Hub, serving
 from tests.trainer.test_kinds import ROWS, table
 from trainer.data.mixture import open_source
 from trainer.recipe import DataSet, Text
@@ -21,56 +19,13 @@ OWN = "org/texts", "bn", "train"
 PLACE = "/api/datasets/{}/parquet/{}/{}".format(*OWN)
 
 
-class Hub(BaseHTTPRequestHandler):
-    """Lists files, refers to another place for each as a hub does, and serves those by ranges."""
-
-    files: list[bytes]
-    asked: list[tuple[str, str | None]]
-
-    def do_GET(self) -> None:
-        self.asked.append((self.path, self.headers.get("Authorization")))
-        if self.path == PLACE:
-            urls = [f"https://elsewhere.invalid/{n}" for n in range(len(self.files))]
-            self._answer(200, json.dumps(urls).encode())
-        elif self.path.startswith(f"{PLACE}/"):
-            number = self.path.removeprefix(f"{PLACE}/").removesuffix(".parquet")
-            host = self.headers["Host"].replace("127.0.0.1", "localhost")
-            self._answer(302, b"", Location=f"http://{host}/store/{number}")
-        elif self.path.startswith("/store/"):
-            content = self.files[int(self.path.removeprefix("/store/"))]
-            start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
-            self._answer(206 if start else 200, content[start:], **{"Accept-Ranges": "bytes"})
-        else:
-            self._answer(404, b'{"error": "no such data set"}')
-
-    do_HEAD = do_GET
-
-    def _answer(self, status: int, body: bytes, **headers: str) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    def log_message(self, *_) -> None:
-        pass
-
-
 @pytest.fixture
 def hub(monkeypatch) -> Iterator[type[Hub]]:
     """Of three files with all rows in the column `content`, and in groups of 50."""
     parts = [ROWS[:300], ROWS[300:310], ROWS[310:]]
-    Hub.files = [table([""] * len(rows), group=50, content=rows) for rows in parts]
-    Hub.asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}/")
-    monkeypatch.delenv("HF_TOKEN", raising=False)
-    yield Hub
-    server.shutdown()
-    server.server_close()
+    with serving(monkeypatch) as found:
+        found.files[PLACE] = [table([""] * len(rows), group=50, content=rows) for rows in parts]
+        yield found
 
 
 def named(**more) -> DataSet:
@@ -119,11 +74,11 @@ def test_a_data_set_that_is_not_there_is_an_error_with_its_address(hub, changed,
 
 
 def test_a_hub_without_files_is_asked_again_the_next_time(hub):
-    files, hub.files = hub.files, []
+    files, hub.files[PLACE] = hub.files[PLACE], []
     source = HubSource(named(), pause_s=0.01)
     with pytest.raises(SourceUnavailable, match="lists no files"):
         next(source.shard(0, 1, "x"))
-    hub.files = files
+    hub.files[PLACE] = files
     assert len(list(source.shard(0, 1, "x"))) == len(ROWS)
 
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from tests.at_once import alone
 from tests.factories import make_user
+from tests.trainer.hub_stand_in import put, serving
 from tests.waiting import wait_for
 from tests.web.evaluations import add_checkpoint, add_task, claimed, make_small, programs
 from webapp.artifacts.storage import absolute_path
@@ -64,6 +65,37 @@ def test_perplexity_is_of_a_text_of_the_site(small, text, tmp_path):
     assert (act, kind) == ("evaluate", "perplexity")
     assert Path(given).name == "poems.txt" and Path(given).samefile(absolute_path(text.path))
     assert Path(model).samefile(absolute_path(checkpoint.artifact.path))
+
+
+def test_an_organiser_names_a_data_set_of_a_hub_and_it_is_evaluated(
+    small, tmp_path, client, olga, monkeypatch
+):
+    client.force_login(olga)
+    fields = {"title": "WikiANN", "kind": "tags", "every": 20, "starts": 3, "epochs": 1}
+    fields |= {"rate": 0.0003, "dataset": "org/wikiann bn", "columns": "tokens ner_tags"}
+    for wrong, said in [
+        ({"dataset": ""}, "Name its data, or a data set of a hub."),
+        ({"columns": "tokens"}, "Two of them"),
+        ({"kind": "perplexity"}, "Perplexity is of a text"),
+    ]:
+        assert said in client.post(PAGE, fields | wrong).text
+    assert client.post(PAGE, fields).status_code == 302
+    add_checkpoint(small, tmp_path, 20)
+    with serving(monkeypatch) as hub:
+        for split in ("train", "test"):
+            put(
+                hub,
+                "org/wikiann",
+                split,
+                tokens=[["Asha", "sees"]] * 9,
+                ner_tags=[["B-X", "O"]] * 9,
+            )
+        evaluation = claimed(Task.objects.get())
+        do(evaluation, threading.Event())
+    evaluation.refresh_from_db()
+    assert (evaluation.state, evaluation.reason) == (State.FINISHED, "")
+    assert evaluation.result["data"]["sentences of the test"] == 9
+    assert "org/wikiann bn" in client.get(PAGE).text
 
 
 def test_bad_data_are_told_with_their_line_and_no_path_of_the_machine(small, tmp_path):

@@ -32,7 +32,7 @@ def evaluate(model: Evaluated, data: Split, plan: Plan, report: Report) -> Resul
         cut += len(ids) > model.room
         return Item(model.frame(ids[: model.room]), [], [number_of[label]])
 
-    train, test = ([item(*row) for row in part] for part in data)
+    train, test = ([item(*row) for row in part] for part in data[:2])
 
     def score(found: list[list[int]]) -> Scores:
         return scored(truth, [labels[number] for (number,) in found])
@@ -43,6 +43,7 @@ def evaluate(model: Evaluated, data: Split, plan: Plan, report: Report) -> Resul
         "texts of the test": len(test),
         "classes": len(labels),
         "texts cut": cut,
+        "rows without a text": data.left_out,
     }
     scores = [Score(name, tuple(row[name] for row in rows)) for name in rows[0]]
     baselines = (Baseline(name, scored(truth, given)) for name, given in guesses(data).items())

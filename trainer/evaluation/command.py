@@ -39,9 +39,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data",
         type=Path,
-        nargs="+",
+        nargs="*",
         help="file; or one to learn from and one for the test, or a folder with train.* and "
         "test.*. Of one file a fifth is the test",
+    )
+    parser.add_argument(
+        "--dataset",
+        default="",
+        help="instead of files, for tags and classes, a data set of a hub: its name, "
+        "configuration, and the splits to learn from and for the test; the last three may be left "
+        'out: "default train test"',
+    )
+    parser.add_argument(
+        "--columns",
+        default="",
+        help='of a data set; default: "tokens ner_tags" of words and tags, "text label" of classes',
     )
     parser.add_argument("--recipe", type=Path, help="JSON file of a checkpoint's recipe")
     parser.add_argument("--tokenizer", type=Path, help="default: tokenizer.json of the folder")
@@ -92,6 +104,12 @@ def _check(given: argparse.Namespace) -> None:
         raise Unusable(f"{given.task} needs {name}, which a site has: pip install {name}")
     if given.starts < LEAST_STARTS:
         raise Unusable(f"--starts {given.starts}: fewer than {LEAST_STARTS} tell no spread")
+    if given.task == "perplexity" and (given.dataset or len(given.data) != 1):
+        raise Unusable("perplexity is of one text: name one file")
+    if bool(given.dataset) == bool(given.data):
+        raise Unusable("name files with the data, or a data set of a hub (--dataset)")
+    if len(given.columns.split()) not in (0, 2):
+        raise Unusable(f"--columns {given.columns!r}: two of them")
     for name in ("epochs", "rate", "most_tokens"):
         if not getattr(given, name) > 0:
             raise Unusable(f"--{name.replace('_', '-')} {getattr(given, name)}: more than 0")
@@ -99,15 +117,10 @@ def _check(given: argparse.Namespace) -> None:
 
 def _result(given: argparse.Namespace, recipe: Recipe | None, report: Report) -> Any:
     """The data are read first: they are wrong more often than the model, and sooner seen."""
-    from trainer.evaluation import classifying, finetuning, labelled, perplexity, tagging
+    from trainer.evaluation import classifying, finetuning, perplexity, tagging
     from trainer.evaluation.model import opened
 
-    if given.task == "perplexity" and len(given.data) > 1:
-        raise ValueError("perplexity is of one text")
-    readers: dict[str, Callable[[Path], list[Any]]]
-    readers = {"tags": labelled.sentences, "classes": labelled.examples}
-    read = readers.get(given.task)
-    data = read and labelled.read(given.data, read)
+    data = None if given.task == "perplexity" else _labelled(given)
     plan = finetuning.Plan(given.starts, given.epochs, given.rate)
     if data is not None:
         report.go_on(_basis(given, data), given.done)
@@ -117,6 +130,16 @@ def _result(given: argparse.Namespace, recipe: Recipe | None, report: Report) ->
             return perplexity.evaluate(model, given.data[0], given.most_tokens, report)
         task = tagging if given.task == "tags" else classifying
         return task.evaluate(model, data, plan, report)
+
+
+def _labelled(given: argparse.Namespace) -> Split:
+    from trainer.evaluation import hub, labelled
+
+    if given.dataset:
+        return hub.read(given.dataset.split(), given.columns.split(), given.task)
+    readers: dict[str, Callable[[Path], list[Any]]]
+    readers = {"tags": labelled.sentences, "classes": labelled.examples}
+    return labelled.read(given.data, readers[given.task])
 
 
 def _basis(given: argparse.Namespace, data: Split) -> str:

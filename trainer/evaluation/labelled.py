@@ -35,10 +35,11 @@ Row = TypeVar("Row", Sentence, Example)
 
 
 class Split(NamedTuple):
-    """Sentences, or examples, to learn from and to be tested with."""
+    """Sentences, or examples, to learn from and to be tested with; rows that are neither."""
 
     train: list[Any]
     test: list[Any]
+    left_out: int = 0
 
 
 def read(paths: Sequence[Path], rows_of: Callable[[Path], list[Any]]) -> Split:
@@ -49,12 +50,16 @@ def read(paths: Sequence[Path], rows_of: Callable[[Path], list[Any]]) -> Split:
         raise DataError(f"{len(files)} files: name one, or one to learn from and one for the test")
     parts = [rows_of(file) for file in files]
     if len(parts) == 2:
-        return Split(*parts)
-    (rows,) = parts
+        return Split(parts[0], parts[1])
+    return cut_in_two(parts[0], str(files[0]))
+
+
+def cut_in_two(rows: list[Any], where: str) -> Split:
+    """A fifth, the same in every run, is for the test. Raises DataError."""
     random.Random(0).shuffle(rows)  # noqa: S311 - an order, not a secret
     cut = max(1, round(TEST_SHARE * len(rows)))
     if cut == len(rows):
-        raise DataError(f"{files[0]} has one row: there is nothing to learn from and to test with")
+        raise DataError(f"{where} has one row: there is nothing to learn from and to test with")
     return Split(rows[cut:], rows[:cut])
 
 

@@ -46,6 +46,7 @@ def evaluate(model: Evaluated, data: Split, plan: Plan, report: Report) -> Resul
         "words of the test": sum(map(len, truth)),
         "tags": len(labels),
         "tags only the test has": len(unlearned),
+        "rows without a word": data.left_out,
     }
     scores = [Score(name, tuple(row[name] for row in rows)) for name in rows[0]]
     return Result("tags", tuple(scores), tuple(baselines), counts)

@@ -56,29 +56,30 @@ class HubSource(Source):
 
     def _files(self) -> list[TableSource]:
         if not self._tables:
-            place = f"/api/datasets/{self._dataset.name}/parquet/"
-            place += f"{self._dataset.config}/{self._dataset.split}"
-            count = len(self._listed(self._at(place)))
             self._tables = [
-                TableSource(self._at(f"{place}/{n}.parquet"), self.tally, self._dataset.column)
-                for n in range(count)
+                TableSource(place, self.tally, self._dataset.column)
+                for place in files_of(self._dataset, self._pause_s)
             ]
         return self._tables
 
-    def _at(self, place: str) -> Web:
-        hub = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
-        return Web(hub + place, self._pause_s, os.environ.get("HF_TOKEN", ""))
 
-    def _listed(self, place: Web) -> list[str]:
-        """Raises SourceUnavailable."""
-        try:
-            with place.open() as reply:
-                files = json.loads(reply.read(MAX_LIST_BYTES))
-        except ValueError:
-            files = None
-        if not isinstance(files, list) or not files:
-            raise SourceUnavailable(
-                f"{place.where} lists no files: is that the data set's name, configuration and "
-                "split, and has the hub its Parquet files?"
-            )
-        return files
+def files_of(dataset: DataSet, pause_s: float = 1.0) -> list[Web]:
+    """The Parquet files of a split. Raises SourceUnavailable."""
+    place = f"/api/datasets/{dataset.name}/parquet/{dataset.config}/{dataset.split}"
+    listed = at_hub(place, pause_s)
+    try:
+        with listed.open() as reply:
+            files = json.loads(reply.read(MAX_LIST_BYTES))
+    except ValueError:
+        files = None
+    if not isinstance(files, list) or not files:
+        raise SourceUnavailable(
+            f"{listed.where} lists no files: is that the data set's name, configuration and "
+            "split, and has the hub its Parquet files?"
+        )
+    return [at_hub(f"{place}/{number}.parquet", pause_s) for number in range(len(files))]
+
+
+def at_hub(place: str, pause_s: float = 1.0) -> Web:
+    hub = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
+    return Web(hub + place, pause_s, os.environ.get("HF_TOKEN", ""))

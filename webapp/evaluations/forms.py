@@ -8,7 +8,7 @@ from django import forms
 
 from webapp.collaborations.models import Collaboration
 from webapp.evaluations import data
-from webapp.evaluations.models import Baseline, Task
+from webapp.evaluations.models import Baseline, Kind, Task
 
 
 class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -16,18 +16,32 @@ class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Task
-        fields = ["title", "kind", "every", "starts", "epochs", "rate"]
+        fields = ["title", "kind", "dataset", "columns", "every", "starts", "epochs", "rate"]
 
     def __init__(self, collaboration: Collaboration, given: Any = None) -> None:
         super().__init__(given, instance=Task(collaboration=collaboration))
         self.fields["data"] = forms.ChoiceField(
-            choices=data.choices(), help_text="A file; a folder with train.* and test.*; or a text."
+            required=False,
+            choices=[("", "–"), *data.choices()],
+            help_text="A file; a folder with train.* and test.*; or a text.",
         )
+        self.order_fields(["title", "kind", "data"])
+
+    def clean_columns(self) -> str:
+        columns: str = self.cleaned_data["columns"]
+        if len(columns.split()) not in (0, 2):
+            raise forms.ValidationError("Two of them: of words and tags, or of texts and labels.")
+        return columns
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
-        if value := cleaned.get("data"):
+        value, dataset = cleaned.get("data"), cleaned.get("dataset")
+        if value:
             self.instance.text, self.instance.file = data.chosen(value)
+        if bool(value) == bool(dataset) and not {"data", "dataset"} & set(self.errors):
+            raise forms.ValidationError("Name its data, or a data set of a hub.")
+        if dataset and cleaned.get("kind") == Kind.PERPLEXITY:
+            self.add_error("dataset", "Perplexity is of a text: choose one as its data.")
         return cleaned
 
 

@@ -18,7 +18,8 @@ class Kind(models.TextChoices):
 
 class Task(models.Model):
     """A test of a collaboration's checkpoints: of the first one in every `every` rounds (0: only
-    by hand). Its data are `text`, or what is called `file` in the site's folder for such.
+    by hand). Its data are `text`, what is called `file` in the site's folder for such, or the
+    `dataset` of a hub: its words and `columns` are as `python -m trainer evaluate` takes them.
     """
 
     collaboration = models.ForeignKey(
@@ -28,6 +29,19 @@ class Task(models.Model):
     kind = models.CharField("what it is", max_length=12, choices=Kind)
     text = models.ForeignKey(Artifact, null=True, blank=True, on_delete=models.SET_NULL)
     file = models.CharField(max_length=200, blank=True)
+    dataset = models.CharField(
+        "data set of a hub",
+        max_length=300,
+        blank=True,
+        help_text="Instead of data of the site: unimelb-nlp/wikiann bn train test. What is after "
+        "the name may be left out.",
+    )
+    columns = models.CharField(
+        "its columns",
+        max_length=200,
+        blank=True,
+        help_text="Where they are not: tokens ner_tags, or: text label.",
+    )
     every = models.PositiveIntegerField(
         "every so many rounds", default=0, help_text="0: only when an organiser asks for it."
     )

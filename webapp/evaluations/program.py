@@ -49,7 +49,7 @@ def words_of(evaluation: Evaluation, folder: Path) -> list[str]:
     checkpoint = link(evaluation.sha256, folder / f"round-{evaluation.round}.safetensors")
     tokenizer = link(recipe.tokenizer.file.sha256, folder / "tokenizer.json")
     return [
-        *("evaluate", task.kind, str(checkpoint), str(_data(task, folder))),
+        *("evaluate", task.kind, str(checkpoint), *_data(task, folder)),
         *("--recipe", str(folder / "recipe.json"), "--tokenizer", str(tokenizer)),
         *("--starts", str(task.starts), "--epochs", str(task.epochs), "--rate", str(task.rate)),
         *("--report", str(folder / REPORT)),
@@ -58,15 +58,17 @@ def words_of(evaluation: Evaluation, folder: Path) -> list[str]:
     ]
 
 
-def _data(task: Task, folder: Path) -> Path:
-    """Under their own name, by which a reader knows the format."""
+def _data(task: Task, folder: Path) -> list[str]:
+    """Files are under their own name, by which a reader knows the format."""
+    if task.dataset:
+        return [f"--dataset={task.dataset}", f"--columns={task.columns}"]
     place = place_of(task)
     if place is None:
         raise Missing(f"The data of {task.title} are not on the site's machine any more.")
     named = folder / "data" / (task.text.filename if task.text else task.file)
     named.parent.mkdir()
     named.symlink_to(place.absolute())
-    return named
+    return [str(named)]
 
 
 def _done(evaluation: Evaluation, folder: Path) -> list[str]:
