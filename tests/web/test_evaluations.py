@@ -191,7 +191,7 @@ def test_a_result_outlives_its_checkpoint(small, tmp_path, client, olga):
     services.finish(claimed(add_task(small, every=20)), RESULT)
     checkpoint.artifact.delete()
     page = client.get(PAGE).text
-    assert "Round 20" in page and "75.10 ± 2.00" in page and "Span F1, %" in page
+    assert "Round 20" in page and "75.12 ± 2.00" in page and "Span F1, %" in page
     client.force_login(olga)
     row = Evaluation.objects.get()
     client.post(f"{ACTS}/{row.pk}/again/")
