@@ -14,6 +14,7 @@ def rows_of(text: SharedText, shards: Shards) -> Iterator[Document]:
     """Endless; each is in the swarm's model when the next one is asked for."""
 
     def begin() -> Iterator[tuple[Document, Mark]]:
+        shards.rewind()
         for row in Mixture([text], [1.0], "own").documents():
             assert row.origin is not None
             yield row, {0: Place(row.origin.held, row.origin.after, 0, row.origin.total)}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from trainer.data.marks import Held, Place
 from trainer.grant import SILENCE_S, Lease, ShardAnswer
 from trainer.swarm import clock
+from trainer.wire import Message
 
 SLACK_S = 60.0  # until all know, by the coordinator, that the site heard somebody; at most 40 s
 
@@ -43,6 +44,13 @@ class Reading:
 
     def at(self, reach: Reach) -> Lease:
         return self.lease.model_copy(update=reach._asdict())
+
+
+class Saved(Message):
+    """What the swarm has not got yet: of those read to the end, and of the leased one."""
+
+    read: tuple[Lease, ...] = ()
+    leased: Lease | None = None
 
 
 @dataclass
@@ -140,37 +148,42 @@ class Holding:
         return self.leased is not None and self.leased.is_of(lease)
 
     def take(self, place: Place) -> None:
-        if (number := self._number(place)) is None:
-            return
-        for reading in self.readings[:number]:
-            reading.is_taken = True
-        self.readings[number].taken = Reach(place.position, place.skip)
-        if number == len(self.readings) - 1:
-            self.total = place.total
+        before, reading = self._reached(place)
+        for one in before:
+            one.is_taken = True
+        if reading is not None:
+            reading.taken = Reach(place.position, place.skip)
+            if reading is self.leased:
+                self.total = place.total
 
     def keep(self, place: Place) -> None:
-        if (number := self._number(place)) is None:
-            return
-        kept = self.readings[number].kept
-        self.readings[number].kept = max(kept, Reach(place.position, place.skip))
-        del self.readings[:number]
+        before, reading = self._reached(place)
+        del self.readings[: len(before)]
+        if reading is not None:
+            reading.kept = max(reading.kept, Reach(place.position, place.skip))
 
-    def _number(self, place: Place) -> int | None:
-        found = (n for n, one in enumerate(self.readings) if one.is_of(place.held.lease))
-        return next(found, None)
+    def _reached(self, place: Place) -> tuple[list[Reading], Reading | None]:
+        """What is read to its end, and what the place is in; everything comes after all shards."""
+        for number, reading in enumerate(self.readings):
+            if reading.is_of(place.held.lease):
+                return self.readings[:number], reading
+        is_through = place.held.lease is None
+        return [one for one in self.readings if is_through and one is not self.leased], None
 
     def rewind(self) -> None:
         for reading in self.readings:
             reading.is_read = reading.is_taken
 
     # ------------------------------------------------------------ over a restart
-    def saved(self) -> list[Lease]:
-        """What the swarm has not got yet, the claim last."""
-        kept = [one.at(one.kept) for one in self.readings]
-        return [*kept, *([self.claim.at(self.claim.kept)] if self.claim else [])]
+    def saved(self) -> Saved:
+        present = self.claim or self.leased
+        return Saved(
+            read=tuple(one.at(one.kept) for one in self.readings if one is not present),
+            leased=present.at(present.kept) if present else None,
+        )
 
-
-def restored(leases: list[Lease]) -> Holding:
-    """Of what was saved. The last one is claimed: it may have gone to another device."""
-    found = [Reading.of(lease) for lease in leases]
-    return Holding(readings=found[:-1], claim=found[-1] if found else None)
+    @classmethod
+    def restored(cls, saved: Saved) -> Holding:
+        """What was leased is claimed: it may have gone to another device."""
+        claim = Reading.of(saved.leased) if saved.leased else None
+        return cls(readings=[Reading.of(lease) for lease in saved.read], claim=claim)

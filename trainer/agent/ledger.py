@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from trainer.agent.holding import Holding, restored
-from trainer.grant import Lease
+from trainer.agent.holding import Holding, Saved
+from trainer.wire import Message
 
 FILENAME = "reading.json"
 log = logging.getLogger(__name__)
+
+
+class Kept(Message):
+    recipe: str
+    texts: tuple[Saved, ...]
 
 
 class Ledger:
@@ -23,13 +27,13 @@ class Ledger:
     def read(self, num_texts: int) -> list[Holding]:
         """Of every text; empty where nothing fits: it belongs to another recipe, or is damaged."""
         try:
-            kept = json.loads(self._path.read_text(encoding="utf-8")) if self._path else {}
-            if kept.get("recipe") == self._sha256:
-                leases = [[Lease(**one) for one in text] for text in kept["texts"]]
-                return [restored(one) for one in leases[:num_texts]]
+            content = self._path.read_text(encoding="utf-8") if self._path else ""
+            kept = Kept.model_validate_json(content) if content else None
+            if kept and kept.recipe == self._sha256 and len(kept.texts) == num_texts:
+                return [Holding.restored(one) for one in kept.texts]
         except FileNotFoundError:
             pass
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError) as error:
             log.warning("What this device held of the texts is not known any more: %s", error)
         return [Holding() for _ in range(num_texts)]
 
@@ -37,10 +41,10 @@ class Ledger:
         """All of it or nothing. A full disk costs that, and not the training."""
         if self._path is None:
             return
-        texts = [[one.model_dump() for one in holding.saved()] for holding in holdings]
+        kept = Kept(recipe=self._sha256, texts=tuple(one.saved() for one in holdings))
         part = self._path.with_suffix(".part")
         try:
-            part.write_text(json.dumps({"recipe": self._sha256, "texts": texts}), "utf-8")
+            part.write_text(kept.model_dump_json(), encoding="utf-8")
             part.replace(self._path)
         except OSError as error:
             log.warning("What this device holds of the texts could not be written: %s", error)

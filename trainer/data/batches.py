@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -103,7 +104,7 @@ def _paired(
 
 def _padded(rows: list[list[int]], length: int, pad: int) -> tuple[Tensor, Tensor]:
     """Ids, and 1 for each that is no padding: some tokenizers end documents with the pad token."""
-    ids = torch.tensor([row + [pad] * (length - len(row)) for row in rows])
+    ids = torch.from_numpy(np.array([row + [pad] * (length - len(row)) for row in rows]))
     lengths = torch.tensor([[len(row)] for row in rows])
     return ids, (torch.arange(length) < lengths).long()
 

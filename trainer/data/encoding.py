@@ -1,4 +1,4 @@
-"""Token ids of documents, many at once: so the tokenizer is several times as fast as one by one."""
+"""Token ids of documents, many at once, so that a tokenizer with threads can share them out."""
 
 from __future__ import annotations
 

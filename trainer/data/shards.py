@@ -15,8 +15,11 @@ class Leases(Protocol):
 
     `begin` answers with what comes next; it raises SourceUnavailable while another device may have
     got what was held here. `held` tells without asking anybody: the object that `begin` answered
-    with, for as long as that is so. `finish`: it was read to its end.
+    with, for as long as that is so. `finish`: it was read to its end. `rewind` comes first when
+    reading begins anew: then all that the trainer has not got is read again.
     """
+
+    def rewind(self) -> None: ...
 
     def begin(self, text: int) -> Held: ...
 
@@ -31,8 +34,7 @@ class Shards(Leases, Protocol):
     to ask when the site last heard a device ask for a part (site time; None: not known).
 
     `take`: the trainer has got all before that place. `keep`: what it learned of that is in the
-    swarm's model, so whoever goes on begins after it. `rewind`: reading begins anew after what the
-    trainer has got.
+    swarm's model, so whoever goes on begins after it.
     """
 
     def heed(self, heard_at: Callable[[], float | None]) -> None: ...
@@ -42,8 +44,6 @@ class Shards(Leases, Protocol):
     def take(self, text: int, place: Place) -> None: ...
 
     def keep(self, text: int, place: Place) -> None: ...
-
-    def rewind(self) -> None: ...
 
 
 class SharedText(Source):

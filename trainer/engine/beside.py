@@ -61,7 +61,8 @@ class Beside:
             self._process.start()
         for end in (wishes, answers):
             end.close()
-        threading.Thread(target=self._receive, name="texts", daemon=True).start()
+        self._thread = threading.Thread(target=self._receive, name="texts", daemon=True)
+        self._thread.start()
 
     def batches(self, seed: str, size: Callable[[], int]) -> Made:
         """From the beginning of a stream; `size` is asked for each batch, so many ahead.
@@ -93,8 +94,9 @@ class Beside:
             self._wishes.send(wanted)
 
     def close(self) -> None:
+        """It asks for nothing any more."""
         self._process.kill()
-        self._process.join(END_S)
+        self._thread.join(END_S)
 
     def _receive(self) -> None:
         """On a thread of its own, so that it never waits for this process."""
@@ -127,6 +129,9 @@ class _Leases:
     def __init__(self, answers: Connection) -> None:
         self._answers = answers
         self._held: dict[int, Held] = {}
+
+    def rewind(self) -> None:
+        self._ask("rewind")
 
     def begin(self, text: int) -> Held:
         self._held[text] = held = self._ask("begin", text)

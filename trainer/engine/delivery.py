@@ -25,8 +25,6 @@ class Delivery:
         SourceUnavailable while it is in doubt what is held.
         """
         while True:
-            if self._shards is not None:
-                self._shards.rewind()
             began: dict[int, int] = {}
             for made, mark in begin():
                 for text, place in mark.items():

@@ -65,6 +65,7 @@ def shared_batches(
     """
     sources = [open_source(text, path) for text, path in zip(recipe.texts, paths, strict=True)]
     if leases is not None:
+        leases.rewind()
         sources = [
             source if text.is_on_device else SharedText(source, number, leases, str(recipe.seed))
             for number, (text, source) in enumerate(zip(recipe.texts, sources, strict=True))
