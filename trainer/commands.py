@@ -1,5 +1,5 @@
 """`python -m trainer run | doctor | coordinate | simulate | plan | base | export |
-tokenizer | data | evaluate`."""
+tokenizer | data | evaluate | push`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import get_args
 
 from trainer import bases
-from trainer.agent import exporting, looking, own_texts
+from trainer.agent import exporting, looking, own_texts, pushing
 from trainer.agent.placement import wait_for_place
 from trainer.agent.seat import Seat, coordinator_seat, log_to, volunteer_seat
 from trainer.agent.view import PlainView, RichView, View
@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     base.set_defaults(act=_base)
     export = acts.add_parser("export", help="a checkpoint as a model folder that others load")
     exporting.add_options(export)
+    pushing.add_options(acts.add_parser("push", help="a model folder into a repository of a hub"))
     tokenizer.add_options(acts.add_parser("tokenizer", help="make a tokenizer from texts"))
     looking.add_options(acts.add_parser("data", help="look at the batches a recipe makes"))
     evaluation.add_options(acts.add_parser("evaluate", help="what a model is worth"))

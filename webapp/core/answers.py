@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from webapp.core.processes import follow_parent_into_death
+from webapp.core.processes import follow_parent_into_death, without_secrets
 
 
 def ask(
@@ -28,7 +28,7 @@ def ask(
         done = subprocess.run(
             [sys.executable, "-m", "trainer", *words],
             cwd=settings.BASE_DIR,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+            env={**without_secrets(), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
             input=given,
             capture_output=True,
             timeout=longest_s,

@@ -9,12 +9,18 @@ import sys
 from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
+SECRETS = ("HUB_TOKEN", "SECRET_KEY")
 
 
 def follow_parent_into_death() -> None:
     """Runs between fork and exec: a supervisor killed with -9 leaves no orphan (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def without_secrets() -> dict[str, str]:
+    """The environment, for programs that need none of the site's keys."""
+    return {name: value for name, value in os.environ.items() if name not in SECRETS}
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 from django.conf import settings
 
-from webapp.core.processes import follow_parent_into_death, signal_group
+from webapp.core.processes import follow_parent_into_death, signal_group, without_secrets
 from webapp.core.templatetags.ui import byte_size
 
 LOOK_EVERY_S = 0.5
@@ -34,21 +34,25 @@ def run(
     stopping: threading.Event,
     is_wanted: Callable[[], bool],
     advice: str,
+    secrets: Mapping[str, str] | None = None,
 ) -> str:
     """`python -m trainer` with `words`, until it ends, is not wanted any more, or passes a limit.
 
-    What it says is in `folder`. Why it did not get to its end, in words, with the `advice` where it
-    passed a limit; "" when it did, or was not wanted.
+    What it says is in `folder`. `secrets` are in its environment, which no other program sees. Why
+    it did not get to its end, in words, with the `advice` where it passed a limit; "" when it did,
+    or was not wanted.
     """
     with (folder / OUTPUT).open("wb") as output:
-        program = _start(words, folder, output)
+        program = _start(words, folder, output, secrets or {})
         try:
             return _watch(program, folder, stopping, is_wanted, advice)
         finally:
             _end(program)
 
 
-def _start(words: Sequence[str], folder: Path, output: Any) -> subprocess.Popen[bytes]:
+def _start(
+    words: Sequence[str], folder: Path, output: Any, secrets: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
     def before() -> None:
         follow_parent_into_death()
         os.nice(NICE)
@@ -56,7 +60,7 @@ def _start(words: Sequence[str], folder: Path, output: Any) -> subprocess.Popen[
     return subprocess.Popen(
         [sys.executable, "-m", "trainer", *words],
         cwd=settings.BASE_DIR,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder)},
+        env={**without_secrets(), "OMP_NUM_THREADS": "1", "TMPDIR": str(folder), **secrets},
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,

@@ -8,7 +8,7 @@ from django.utils import timezone
 from webapp.artifacts.services import delete_unnamed
 from webapp.collaborations.models import Collaboration
 from webapp.core.worker import work_off
-from webapp.registry import packing
+from webapp.registry import packing, pushing
 from webapp.registry.services import retire
 
 
@@ -26,8 +26,15 @@ def pack() -> None:
 
 
 @shared_task
+def push() -> None:
+    work_off(pushing.claim, pushing.do)
+
+
+@shared_task
 def tend_models() -> None:
     """Enters what is due, catches what a restart interrupted, and begins what waits."""
     packing.enter_due(timezone.now())
     packing.give_up_silent(timezone.now())
+    pushing.give_up_silent(timezone.now())
     pack()
+    push()

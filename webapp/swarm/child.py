@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 from django.conf import settings
 
-from webapp.core.processes import follow_parent_into_death, signal_group
+from webapp.core.processes import follow_parent_into_death, signal_group, without_secrets
 
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
@@ -55,6 +55,7 @@ class Child:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "trainer", "coordinate", "--config", str(path)],
             cwd=settings.BASE_DIR,
+            env=without_secrets(),
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=follow_parent_into_death,
