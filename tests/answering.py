@@ -8,9 +8,13 @@ from typing import Self
 
 
 class Answering:
-    """Subclasses give `answer`. May be stopped and started again: it keeps its port."""
+    """Subclasses give `answer`. May be stopped and started again: it keeps its port.
+
+    `shown` are the paths that were asked for with a token, and the token.
+    """
 
     port = 0
+    shown: dict[str, str]
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         """Status and content for one call; calls come on threads of their own."""
@@ -22,9 +26,12 @@ class Answering:
 
     def start(self) -> Self:
         site = self
+        self.shown = {}
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                if token := self.headers.get("Authorization"):
+                    site.shown[self.path] = token
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 status, content = site.answer(self.command, self.path, body)
                 self.send_response(status)

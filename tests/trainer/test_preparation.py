@@ -53,6 +53,7 @@ def test_a15_a_newcomer_goes_without_a_checkpoint_that_is_damaged_on_the_site(tm
     job = preparation.make_job(grant, lambda: None, 0.0, Api(site.url))
     site.stop()
     assert waits == []
+    assert site.shown == {f"/artifacts/{'7' * 64}/c.safetensors": f"Bearer {'t' * 40}"}
     assert job.checkpoint is None
     assert job.tokenizer.read_bytes() == TEXT
 
