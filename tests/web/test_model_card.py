@@ -89,8 +89,8 @@ def test_it_has_the_facts_and_says_what_is_unknown(db, tmp_path):
         f"| Recipe | SHA-256 {collaboration.revision.sha256} |",
         "- By name: Ada\n",
         "And 2 more, who did not ask to be named.",
-        "| this one | 75.1 ± 2 (n = 3) | measured by the site |",
-        "| XLM-R | 96.5 ± 0.22 | as the organisers say: its paper |",
+        "| this one | 75.12 ± 2.00 (n = 3) | measured by the site |",
+        "| XLM-R | 96.48 ± 0.22 | as the organisers say: its paper |",
         "Not known to the site, because nobody told it: the licence of the model",
     ):
         assert fact in text, fact
