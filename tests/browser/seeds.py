@@ -22,7 +22,7 @@ from webapp.artifacts.models import Artifact, Checkpoint, Kind
 from webapp.artifacts.services import register_file
 from webapp.collaborations.models import Collaboration, State
 from webapp.credit.models import HourlyCredit, Receipt
-from webapp.evaluations.models import Baseline, Evaluation, Task
+from webapp.evaluations.models import Baseline, Evaluation, Start, Task
 from webapp.lab.models import Trial
 from webapp.live.models import Event, RoundRecord
 from webapp.tokenizers.models import Making
@@ -188,6 +188,14 @@ def give_evaluations(collaboration: Collaboration) -> None:
     rows |= {"failed": {"reason": "It needed more than 3 GB and was ended: choose less data."}}
     for number, (state, fields) in enumerate(rows.items()):
         known = {"round": 20 * number, "sha256": str(number) * 64, "heard_at": timezone.now()}
-        Evaluation.objects.create(task=task, title="Names", state=state, **known, **fields)
+        row = Evaluation.objects.create(task=task, title="Names", state=state, **known, **fields)
+        if state == "failed":
+            for start in range(2):
+                Start.objects.create(
+                    evaluation=row, number=start, scores={"span_f1": 0.7, "word_accuracy": 0.9}
+                )
     Baseline.objects.create(task=task, name="XLM-R-large", score=96.48, std=0.22, source="a paper")
     Task.objects.create(collaboration=collaboration, title="Held out", kind="perplexity")
+    Task.objects.create(
+        collaboration=collaboration, title="WikiANN", kind="tags", dataset="unimelb-nlp/wikiann bn"
+    )

@@ -7,10 +7,12 @@ from collections import Counter
 import pytest
 
 from tests.trainer.evaluated import write_classes
+from trainer.evaluation import classifying, tagging
 from trainer.evaluation.labelled import (
     DataError,
     Example,
     Sentence,
+    Split,
     are_spans,
     examples,
     labels_of,
@@ -98,3 +100,13 @@ def test_one_label_alone_is_nothing_to_learn():
     assert labels_of(["a", "b"], ["c"]) == ["a", "b", "c"]
     with pytest.raises(DataError, match="all that is learnt from is a"):
         labels_of(["a", "a"], ["b"])
+
+
+def test_c03_baselines_know_a_word_in_both_spellings():
+    one, other = "বা\u09dc\u09bf", "বা\u09a1\u09bc\u09bf"  # the same word, house
+    sentences_of = [[Sentence((word, "x"), ("B-LOC", "O"))] * 9 for word in (one, other)]
+    found = tagging.guesses(Split(*sentences_of))
+    assert found["each word's most frequent tag"] == [["B-LOC", "O"]] * 9
+    rows = [[Example(word, "a"), Example("x", "b")] * 9 for word in (one, other)]
+    guessed = classifying.guesses(Split(*rows))
+    assert guessed["TF-IDF of characters and logistic regression"] == ["a", "b"] * 9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -11,13 +12,17 @@ from tokenizers import Tokenizer as Encoder
 
 from tests.trainer.bengali import EVERYTHING
 from tests.trainer.evaluated import make_model, told
+from tests.trainer.models import make_recipe
 from trainer.data.corruption import corrupt
 from trainer.data.masking import mask
 from trainer.data.packing import pack
 from trainer.data.spans import window
+from trainer.engine.learner import Learner
 from trainer.evaluation import perplexity
 from trainer.evaluation.model import opened
 from trainer.families.base import Objective
+from trainer.launcher.web import sha256_of
+from trainer.recipe import File, Tokenizer
 from trainer.sources.file import FileSource
 
 
@@ -102,6 +107,32 @@ def test_without_sentinels_it_is_that_of_masked_tokens_in_the_text_that_is_writt
     for read, attention, row in zip(batch.ids, batch.attention, batch.targets, strict=True):
         losses += written_alone(net, read, attention, read.where(row < 0, row), row)
     assert result.scores[0].name == "masked_perplexity"
+    assert result.data["tokens"] == len(losses)
+    assert result.scores[1].mean == pytest.approx(math.fsum(losses) / len(losses), rel=1e-4)
+
+
+def test_of_a_prefix_lm_it_is_that_of_what_comes_after_the_prefix(tmp_path, text):
+    tokenizer = make_model(tmp_path / "model") / "tokenizer.json"
+    size = len(json.loads(tokenizer.read_text())["model"]["vocab"])
+    file = File(sha256=sha256_of(tokenizer), size_bytes=1, filename="tokenizer.json")
+    recipe = make_recipe("prefix", tokenizer=Tokenizer(file=file, vocab_size=size))
+    checkpoint = tmp_path / "checkpoint-000000000.safetensors"
+    Learner(recipe, 0).save(checkpoint)
+    losses = []
+    with opened(checkpoint, tokenizer, recipe, None) as model:
+        result = perplexity.evaluate(model, text, 10_000, told)
+        net = model.whole().eval()
+        batch = next(perplexity._as_trained(model, FileSource(text), 100))
+    for ids, row, attention in zip(batch.ids, batch.targets, batch.attention, strict=True):
+        length = int(attention.sum())
+        prefix = int((row != batch.IGNORE).nonzero()[0]) if (row != batch.IGNORE).any() else length
+        places = torch.arange(length)
+        seen = (places[None] <= places[:, None]) | (places[None] < prefix)
+        with torch.no_grad():
+            logits = net(ids[None, :length], attention_mask=seen[None, None]).logits[0]
+        scores = logits.log_softmax(1)
+        losses += [-float(scores[at - 1, ids[at]]) for at in range(prefix, length)]
+    assert result.scores[0].name == "prefix_perplexity"
     assert result.data["tokens"] == len(losses)
     assert result.scores[1].mean == pytest.approx(math.fsum(losses) / len(losses), rel=1e-4)
 

@@ -25,6 +25,7 @@ from webapp.recipes import ready, tokenizer
 from webapp.recipes.corpora import bengali, english
 from webapp.recipes.corpora.base import Corpus, Example
 from webapp.recipes.opening import open_ready
+from webapp.recipes.tasks import missing
 from webapp.tokenizers.models import Making
 from webapp.tokenizers.services import claim
 
@@ -133,6 +134,8 @@ def test_sahajbert_is_opened_where_a_hub_has_its_texts_and_tokenizer(olga, monke
     assert read.encode("আমি বাড়ি |") == [9, 10, 5, 6]
     tasks = collaboration.evaluation_tasks.all()
     assert [task.baselines.count() for task in tasks] == [4, 4]
+    named = ["unimelb-nlp/wikiann bn", "ai4bharat/indic_glue sna.bn"]
+    assert [task.dataset for task in tasks] == named and not missing(collaboration)
     assert collaboration.state == State.OPEN
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from unicodedata import normalize
 
 from trainer.evaluation.finetuning import Item, Plan, scores_by_start
 from trainer.evaluation.labelled import Split, labels_of
@@ -64,10 +65,10 @@ def guesses(data: Split) -> dict[str, Sequence[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one that has not quite converged is a baseline, too
         learned.fit(
-            features.fit_transform([row.text for row in data.train]),
+            features.fit_transform(normalize("NFC", row.text) for row in data.train),
             [row.label for row in data.train],
         )
-    linear = learned.predict(features.transform([row.text for row in data.test]))
+    linear = learned.predict(features.transform(normalize("NFC", row.text) for row in data.test))
     return {
         f"all texts {usual}": [usual] * len(data.test),
         "TF-IDF of characters and logistic regression": [str(label) for label in linear],

@@ -5,8 +5,9 @@ the pseudo-perplexity of Salazar et al. 2020 (Masked Language Model Scoring,
 https://aclanthology.org/2020.acl-main.240), where each token in turn is hidden and guessed from all
 others. Encoder and decoder: of the tokens that it has to write, each guessed from the text with
 gaps and from what it should have written before; the gaps are those of training, in places that are
-the same for every model (`SEED`). All are by token, so models with other tokenizers cannot be
-compared by them, and each has a name of its own, so that they are not compared with each other.
+the same for every model (`SEED`). Prefix-LM: of what comes after a prefix, in the same way. All are
+by token, so models with other tokenizers cannot be compared by them, and each has a name of its
+own, so that they are not compared with each other.
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ MOST_ROWS = 64
 ORDER, SEED = "evaluate", 0
 PSEUDO = "pseudo_perplexity"
 # Of what a model has to guess: what its perplexity is called.
-NAMES = {"causal": "perplexity", "spans": "span_perplexity", "masked": "masked_perplexity"}
+NAMES = {
+    "causal": "perplexity",
+    "prefix": "prefix_perplexity",
+    "spans": "span_perplexity",
+    "masked": "masked_perplexity",
+}
 
 
 def evaluate(

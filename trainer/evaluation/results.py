@@ -10,6 +10,7 @@ from typing import Any
 NAMES = {
     "perplexity": "perplexity",
     "pseudo_perplexity": "pseudo-perplexity",
+    "prefix_perplexity": "perplexity after a prefix",
     "span_perplexity": "perplexity of missing spans",
     "masked_perplexity": "perplexity of masked tokens",
     "loss": "loss per token",

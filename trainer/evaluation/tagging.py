@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from unicodedata import normalize
 
 from trainer.evaluation.finetuning import Item, Plan, scores_by_start
 from trainer.evaluation.labelled import Sentence, Split, are_spans, labels_of
@@ -71,17 +72,18 @@ def items(model: Evaluated, sentence: Sentence, number_of: dict[str, int]) -> It
 
 
 def guesses(data: Split) -> dict[str, Tags]:
-    """The most frequent tag for all words; and for each word the one that it has most often."""
+    """The most frequent tag for all words; and for each word, however it is spelt in Unicode, the
+    one that it has most often."""
     usual = Counter(_flat(s.tags for s in data.train)).most_common(1)[0][0]
     seen: dict[str, Counter[str]] = {}
     for sentence in data.train:
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
-            seen.setdefault(word, Counter())[tag] += 1
+            seen.setdefault(normalize("NFC", word), Counter())[tag] += 1
     own = {word: tags.most_common(1)[0][0] for word, tags in seen.items()}
     return {
         f"all words {usual}": [[usual] * len(s.words) for s in data.test],
         "each word's most frequent tag": [
-            [own.get(word, usual) for word in s.words] for s in data.test
+            [own.get(normalize("NFC", word), usual) for word in s.words] for s in data.test
         ],
     }
 

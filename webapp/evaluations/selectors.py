@@ -14,6 +14,7 @@ MOST_ROWS = 100
 SCORES = {
     "perplexity": ("Perplexity", 1),
     "pseudo_perplexity": ("Pseudo-perplexity", 1),
+    "prefix_perplexity": ("Perplexity after a prefix", 1),
     "span_perplexity": ("Perplexity of missing spans", 1),
     "masked_perplexity": ("Perplexity of masked tokens", 1),
     "loss": ("Loss per token", 1),

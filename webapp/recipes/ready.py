@@ -64,16 +64,25 @@ class Baseline(Part):
 
 class Task(Part):
     """`data`: "held-out" for the text that is held out, the name of labelled data of a package
-    (`corpora`), or of what somebody puts into the site's folder for such."""
+    (`corpora`), or of what somebody puts into the site's folder for such. Or `dataset` and
+    `columns`, of a hub, as an organiser writes them."""
 
     title: str = Field(min_length=1, max_length=80)
     kind: Literal["perplexity", "tags", "classes"]
-    data: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")
+    data: str = Field("", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,100})?$")
+    dataset: str = Field("", max_length=300)
+    columns: str = Field("", max_length=200)
     every: int = Field(0, ge=0)
     starts: int = Field(3, ge=3, le=50)
     epochs: int = Field(5, ge=1, le=100)
     rate: float = Field(3e-4, gt=0, le=1)
     baselines: tuple[Baseline, ...] = ()
+
+    @model_validator(mode="after")
+    def names_its_data(self) -> Task:
+        if bool(self.data) == bool(self.dataset):
+            raise ValueError(f"{self.title} names data, or a dataset of a hub, and not both")
+        return self
 
 
 class Ready(Part):

@@ -42,7 +42,7 @@ def enter(
             collaboration=collaboration,
             text=held_out if is_text else None,
             file="" if is_text else _filename(wanted.data),
-            **wanted.model_dump(include={"title", "kind", "every", "starts", "epochs", "rate"}),
+            **wanted.model_dump(exclude={"data", "baselines"}),
         )
         services.enter(task, by=by)
         for baseline in wanted.baselines:
@@ -54,7 +54,7 @@ def missing(collaboration: Collaboration) -> list[tuple[str, str]]:
     return [
         (task.title, str(data.folder() / task.file))
         for task in collaboration.evaluation_tasks.all()
-        if data.place_of(task) is None
+        if not task.dataset and data.place_of(task) is None
     ]
 
 
