@@ -21,6 +21,7 @@ export class Checkpoints {
       this.root.querySelector('[data-part="no-checkpoints"]').hidden = true;
     }
     put(this.root, "checkpoint", words ? say("checkpoint_last", words) : "");
+    if (!this.late) return; // the home page has no place for it
     this.late.hidden = !overdue;
     if (overdue) this.late.textContent = words ? say("checkpoint_late", words) : say("checkpoint_never");
   }
