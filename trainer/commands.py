@@ -98,7 +98,7 @@ def _home(given: argparse.Namespace) -> Path:
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    found = doctor.examine(_home(given), given.site.rstrip("/"))
+    found = [*doctor.examine(_home(given), given.site.rstrip("/")), doctor.check_precision()]
     print(*found, sep="\n")
     return int(any(finding.state is doctor.State.BAD for finding in found))
 

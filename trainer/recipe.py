@@ -152,6 +152,11 @@ class Recipe(Part):
         le=4096,
         description="Sequences a device handles at once; None: each finds what takes it a second.",
     )
+    precision: Literal["fp32", "mixed"] = Field(
+        "fp32",
+        description="Mixed: a device multiplies matrices in 16 bits where that is faster for it "
+        "(bf16, or fp16), which takes less memory; values and averages have 32 bits always.",
+    )
     seed: int = Field(0, ge=0, lt=2**31)
     optimizer: Optimizer = Optimizer()
     round: Round = Round()
@@ -194,6 +199,7 @@ class Recipe(Part):
         for part, name, without in (
             *((text, "dataset", None) for text in texts),
             (document["optimizer"], "kind", "adamw"),
+            (document, "precision", "fp32"),
             (document["base"] or {}, "stack", None),
             *((document, part, None) for part in ("base", "adapter")),
         ):

@@ -74,6 +74,30 @@ def test_a_pass_through_a_llama_keeps_exactly_the_values_of_the_closed_form(key_
         assert kept == planned if rows == 1 else 0.98 * planned < kept < planned
 
 
+@pytest.mark.parametrize("family", ["albert", "causal", "llama", "prefix"])
+def test_a_pass_in_16_bits_keeps_no_more_than_is_planned_for_a_gpu(family):
+    sizes = {"hidden": 128, "layers": 3, "heads": 4, "length": 64}
+    recipe = recipe_of(family, sizes, vocabulary=500, sequence_length=64, precision="mixed")
+    learner = Learner(recipe, pad_id=0, computes="bf16")
+    ids = torch.randint(5, 500, (4, 64))
+    targets = ids.masked_fill(torch.rand(ids.shape) > 0.15, Batch.IGNORE)
+    batch = Batch(ids, ids if family != "albert" else targets, torch.ones_like(ids))
+    with learner.arithmetic.forward(learner.device):
+        kept = 4 * values_kept(learner, batch)
+    planned = need.activation_bytes(learner.family, recipe, 4, on_gpu=True)
+    assert 0.6 * planned < kept < planned
+
+
+def test_what_computes_in_16_bits_keeps_less_and_has_weights_in_16_bits_beside(tmp_path):
+    recipe = recipe_of(sizes=SAHAJBERT, vocabulary=32_000, sequence_length=512)
+    mixed = recipe.model_copy(update={"precision": "mixed"})
+    parts = {one.precision: need.need_of(one, 4, on_gpu=True) for one in (recipe, mixed)}
+    assert parts["mixed"].gpu_bytes < 0.8 * parts["fp32"].gpu_bytes
+    assert parts["mixed"].host_bytes == parts["fp32"].host_bytes
+    alone = [need.need_of(one, 4).total for one in (recipe, mixed)]
+    assert alone[1] >= alone[0]  # a processor may have to compute in 32 bits
+
+
 @pytest.mark.parametrize("key_heads", [0, 2])
 def test_a_pass_with_a_prefix_keeps_exactly_the_values_of_the_closed_form(key_heads):
     """Of one sequence of the model's length; of several, at most."""

@@ -14,7 +14,7 @@ OLD = Recipe(
     texts=(Text(kind="site", file=FILE), Text(kind="http", url="https://example.org/t.txt")),
     held_out=Text(kind="site", file=FILE),
 )
-# As it was before there were LAMB and data sets of a hub.
+# As it was before there were LAMB, data sets of a hub, and passes in 16 bits.
 HASH_OF_OLD = "9370d4183cd757e3ab80132c5a0c46c82a4f3cdcd08d057a99b89fea3d2e2c3a"
 
 
@@ -26,7 +26,8 @@ def test_a_recipe_that_has_it_is_another_one():
     hub = Text(kind="datasets", dataset=DataSet(name="of/somebody"))
     changed = [
         OLD.model_copy(update={"optimizer": Optimizer(kind="lamb")}),
+        OLD.model_copy(update={"precision": "mixed"}),
         OLD.model_copy(update={"texts": (hub,)}),
         OLD.model_copy(update={"held_out": hub}),
     ]
-    assert len({recipe.sha256() for recipe in (OLD, *changed)}) == 4
+    assert len({recipe.sha256() for recipe in (OLD, *changed)}) == 5

@@ -43,6 +43,7 @@ def typed(page, **changed):
 @pytest.mark.parametrize("family", ["albert", "causal", "llama"])
 def test_a_draft_saved_as_it_is_shown_is_the_same_draft(organiser, files, olga, family, strategy):
     given = {"micro_batch": "4", "seed": "7", "optimizer__schedule": "linear"}
+    given |= {"precision": "mixed"}
     given |= {"finish__held_out_loss": "2.5", f"family__{family}__layers": "2", "own_texts": "on"}
     form = filled(files, family=family, strategy=strategy, **given)
     assert form.is_valid(), form.errors

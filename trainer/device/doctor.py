@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from trainer.device import clock
+from trainer.device.precision import WORDS, native
 from trainer.launcher import web
 from trainer.launcher.machine import gpu_name, memory_bytes, num_cores
 from trainer.launcher.place import Unusable, make_folder
@@ -126,6 +127,12 @@ def check_processor() -> Finding:
     gpu = gpu_name()
     cores = f"{num_cores()} processor cores"
     return Finding("Processor", State.GOOD, f"{gpu} and {cores}." if gpu else f"{cores}, no GPU.")
+
+
+def check_precision() -> Finding:
+    """Loads torch, which takes seconds."""
+    words = f"computes {WORDS[native()]} where a collaboration leaves that open."
+    return Finding("Precision", State.GOOD, words)
 
 
 def check_site(site: str) -> Iterator[Finding]:

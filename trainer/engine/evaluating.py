@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-import torch
-
 from trainer.data.batches import batches
 from trainer.data.mixture import open_source
 from trainer.engine import checkpoint
-from trainer.engine.model import build, place, trainable
+from trainer.engine.model import build, measure, trainable
 from trainer.families.base import Batch
 from trainer.planner.ways import is_streamable
 from trainer.recipe import Recipe
@@ -38,12 +36,7 @@ class Evaluator:
         The same on every device, whatever its memory. Raises BadCheckpoint and SourceUnavailable.
         """
         checkpoint.fill(path, dict(trainable(self._model)), self._recipe.sha256())
-        loss, tokens = 0.0, 0
-        with torch.no_grad():
-            for batch in self._batches(part, num_parts):
-                loss += float(self._family.loss_sum(self._model, batch.to(place())))
-                tokens += batch.tokens
-        return loss, tokens
+        return measure(self._family, self._model, self._batches(part, num_parts))
 
     def _batches(self, part: int, num_parts: int) -> Iterator[Batch]:
         """One sequence each."""

@@ -17,6 +17,8 @@ import torch
 import torch.distributed as dist
 from pydantic import BaseModel, ConfigDict
 
+from trainer.device.precision import Kind
+from trainer.engine.arithmetic import Arithmetic
 from trainer.engine.model import build
 from trainer.engine.sharding import WAYS, make_shard
 from trainer.recipe import Recipe
@@ -28,7 +30,7 @@ log = logging.getLogger(__name__)
 
 class Assignment(BaseModel):
     """What a group trains and how; `num_threads` is each process's number of threads, `base` the
-    folder of a base.
+    folder of a base, `computes` what passes compute in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,6 +39,7 @@ class Assignment(BaseModel):
     pad_id: int
     base: Path | None
     split: str
+    computes: Kind
     num_threads: int
 
 
@@ -90,7 +93,8 @@ def follow(post: Post, rank: int, size: int) -> bool:
         while assignment := post.take(number):
             post.meet(number, prepare(assignment, rank), rank, size)
             family, model = build(assignment.recipe, assignment.pad_id, assignment.base)
-            shard = make_shard(assignment.split, family, model, assignment.recipe.optimizer)
+            options, arithmetic = assignment.recipe.optimizer, Arithmetic(assignment.computes)
+            shard = make_shard(assignment.split, family, model, options, arithmetic)
             while shard.obey():
                 pass
             dist.destroy_process_group()

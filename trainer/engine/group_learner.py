@@ -14,6 +14,8 @@ from torch.nn.utils import get_total_norm
 
 from trainer import catalogue
 from trainer.device import memory
+from trainer.device.precision import Kind
+from trainer.engine.arithmetic import Dropped, chosen
 from trainer.engine.following import Assignment
 from trainer.engine.group import Group
 from trainer.engine.learner import Learner
@@ -47,20 +49,25 @@ class GroupLearner(Learner):
         folder: Path,
         split: str = "optimizer",
         base: Path | None = None,
+        computes: Kind | None = None,
     ) -> None:
         if catalogue.create("strategies", recipe.strategy).local:
             raise ValueError(
                 f"{recipe.strategy.name} takes local steps, which the processes of a group do not "
                 "share yet: start this device without --processes"
             )
-        threads = max(1, torch.get_num_threads() // size)
         self._assignment = Assignment(
-            recipe=recipe, pad_id=pad_id, base=base, split=split, num_threads=threads
+            recipe=recipe,
+            pad_id=pad_id,
+            base=base,
+            split=split,
+            computes=computes or chosen(recipe),
+            num_threads=max(1, torch.get_num_threads() // size),
         )
         self._group = Group(size, folder)
         try:
             self._group.meet(self._assignment)
-            super().__init__(recipe, pad_id, base)
+            super().__init__(recipe, pad_id, base, computes=self._assignment.computes)
         except BaseException:
             self._group.end()
             raise
@@ -69,7 +76,7 @@ class GroupLearner(Learner):
     def _make_optimizer(self) -> torch.optim.Optimizer:
         options, split = self.recipe.optimizer, self._assignment.split
         with self._group.losses_named():
-            self._shard = make_shard(split, self.family, self.model, options)
+            self._shard = make_shard(split, self.family, self.model, options, self.arithmetic)
         self._name = f"{super().device_name} x {self._shard.size}"
         self.device = torch.device("cpu")  # of whole tensors
         self.params = self.anchor = [anchor.cpu() for anchor in self.anchor]
@@ -99,11 +106,13 @@ class GroupLearner(Learner):
 
     def _accumulate(self, batch: Batch, rows: int) -> float | None:
         with self._led(Command.LEARN, batch.samples, batch.ids.shape[1], rows) as shard:
-            loss, taken_bytes, ran_out = shard.learn(batch, rows)
-        if ran_out:
+            learned = shard.learn(batch, rows)
+        if learned.ran_out:
             raise MemoryError("memory ran out in a process of this device's group")
-        self.held_bytes = self._base_bytes + taken_bytes
-        return loss if math.isfinite(loss) else None
+        if learned.dropped:
+            raise Dropped(learned.dropped)
+        self.held_bytes = self._base_bytes + learned.taken_bytes
+        return learned.loss if math.isfinite(learned.loss) else None
 
     def offer(self) -> Offer | None:
         with self._led(Command.COLLECT) as shard:

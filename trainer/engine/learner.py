@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -12,18 +13,17 @@ from torch.nn.utils import clip_grad_norm_, get_total_norm
 
 from trainer import catalogue
 from trainer.device import memory
-from trainer.engine import checkpoint, streaming
+from trainer.device.precision import Kind
+from trainer.engine import checkpoint, recompute, streaming
 from trainer.engine.adapted import Adapted
-from trainer.engine.model import build, place, trainable
+from trainer.engine.arithmetic import Arithmetic, chosen
+from trainer.engine.fingerprint import fingerprint
+from trainer.engine.model import build, measure, place, trainable
 from trainer.engine.optimizers import make_optimizer, set_steps
-from trainer.engine.recompute import recompute
 from trainer.engine.schedule import learning_rate
 from trainer.families.base import Batch
 from trainer.recipe import Recipe
 from trainer.strategies.base import Context, Member, Offer, norm_of
-
-FINGERPRINTS = 6
-RECOMPUTES = "memory is short: part of each pass is computed again, which takes longer"
 
 
 class Learner:
@@ -37,9 +37,17 @@ class Learner:
     may_recompute = True
 
     def __init__(
-        self, recipe: Recipe, pad_id: int, base: Path | None = None, *, streams: bool = False
+        self,
+        recipe: Recipe,
+        pad_id: int,
+        base: Path | None = None,
+        *,
+        streams: bool = False,
+        computes: Kind | None = None,
     ) -> None:
+        """`computes`: what its passes compute in; None: what this device chooses."""
         self.recipe, self.streams = recipe, streams
+        self.arithmetic = Arithmetic(computes or chosen(recipe))
         self.round = 0
         self.late: Offer | None = None  # of an earlier round, in place of this one's
         self._lock = threading.RLock()
@@ -94,7 +102,8 @@ class Learner:
     def learn(self, batch: Batch, rows: int = 0) -> float | None:
         """Adds one micro-batch to the round, `rows` sequences at a time (0: all); its summed loss.
 
-        None when that is not finite, or the gradient that a local step would follow.
+        None when that is not finite, or the gradient that a local step would follow. Raises
+        Dropped where only this micro-batch is lost, as if it had never been.
         """
         value = self._accumulate(batch, rows or batch.samples)
         if value is None:
@@ -111,29 +120,35 @@ class Learner:
         return value
 
     def _accumulate(self, batch: Batch, rows: int) -> float | None:
-        """Adds to the gradient; the summed loss, None when it is not finite."""
+        """Adds to the gradient; the summed loss, None when it is not finite. Raises Dropped."""
+        passes = partial(self._passes, batch, rows)
+        return self.arithmetic.gather(self.params, batch.tokens, passes)
+
+    def _passes(self, batch: Batch, rows: int, factor: float) -> float | None:
         value, self.held_bytes = 0.0, 0
         for part in batch.parts(rows):
-            loss = self.family.loss_sum(self.model, part.to(self.device))
+            with self.arithmetic.forward(self.device):
+                loss = self.family.loss_sum(self.model, part.to(self.device))
             self.held_bytes = max(self.held_bytes, memory.used_bytes())
             value += float(loss.detach())
             if not torch.isfinite(loss):
                 return None
-            loss.backward()
+            (factor * loss).backward()
         return value
 
     def recompute(self) -> None:
         """From now on, where memory is short; see `engine.recompute`."""
         if not self.recomputes:
-            recompute(self.family.layers(self.model))
+            recompute.recompute(self.family.layers(self.model))
             self.recomputes = True
 
     @property
     def thrift(self) -> str:
-        """What it does for want of memory, in words for its volunteer."""
-        if self.streams:
-            return streaming.IN_WORDS
-        return RECOMPUTES if self.recomputes else ""
+        """What it does for want of memory or in 16 bits, in words for its volunteer."""
+        saves = (
+            streaming.IN_WORDS if self.streams else recompute.IN_WORDS if self.recomputes else ""
+        )
+        return "; ".join(words for words in (saves, self.arithmetic.words) if words)
 
     @property
     def full(self) -> bool:
@@ -158,14 +173,10 @@ class Learner:
         """Tensors of the shapes of every offer of this strategy."""
         return self.adapted.offer().tensors
 
-    @torch.no_grad()
     def evaluate(self, batches: Sequence[Batch]) -> tuple[float, int]:
         """Mean loss per target token, and the number of those, with the current parameters."""
         self.model.eval()
-        loss, tokens = 0.0, 0
-        for batch in batches:
-            loss += float(self.family.loss_sum(self.model, batch.to(self.device)))
-            tokens += batch.tokens
+        loss, tokens = measure(self.family, self.model, batches)
         self.model.train()
         return loss / max(tokens, 1), tokens
 
@@ -196,18 +207,8 @@ class Learner:
 
     # ------------------------------------------------------------ state
     def fingerprint(self) -> tuple[float, ...]:
-        """Fixed projections of the anchor and its length; see `verdict.Note`."""
-        generator = torch.Generator().manual_seed(self.recipe.seed)
-        marks = torch.zeros(FINGERPRINTS, dtype=torch.float64)
-        square = 0.0
-        for anchor in self.anchor:
-            flat = anchor.detach().cpu().flatten().double()
-            square += float(flat @ flat)
-            phase = torch.rand(FINGERPRINTS, 1, generator=generator).double() * 6.283
-            rows = torch.linspace(1.0, 12.0, FINGERPRINTS, dtype=torch.float64)[:, None]
-            wave = torch.cos(rows * torch.arange(min(len(flat), 4096)) + phase)
-            marks += wave @ flat[: wave.shape[1]]
-        return (*(float(mark) for mark in marks), square**0.5)
+        """Of the anchor."""
+        return fingerprint(self.anchor, self.recipe.seed)
 
     def state(self) -> tuple[dict[str, int], list[Tensor]]:
         """Copies of what a newcomer needs: the round, the anchor and the shared state."""

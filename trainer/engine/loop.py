@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 
 from trainer.device import memory
+from trainer.engine.arithmetic import Dropped
 from trainer.engine.catchup import CatchUp
 from trainer.engine.delivery import Delivery
 from trainer.engine.ending import Ending
@@ -195,6 +196,9 @@ class RoundLoop:
             return
         try:
             loss = self.learner.learn(batch, self._sizer.rows)
+        except Dropped as dropped:
+            log.info("A micro-batch was dropped, %s", dropped)
+            return
         except (RuntimeError, MemoryError) as error:  # torch has no better one on the CPU
             if not memory.ran_out(error):
                 raise

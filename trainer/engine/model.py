@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from trainer import catalogue
 from trainer.engine.streaming import stream
+from trainer.families.base import Batch
 from trainer.recipe import Recipe
 
 
@@ -43,3 +45,13 @@ def place() -> torch.device:
 
 def trainable(model: Any) -> list[tuple[str, Any]]:
     return [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+
+
+@torch.no_grad()
+def measure(family: Any, model: Any, batches: Iterable[Batch]) -> tuple[float, int]:
+    """Sum of the losses of the target tokens, and their number: in fp32, so alike everywhere."""
+    loss, tokens = 0.0, 0
+    for batch in batches:
+        loss += float(family.loss_sum(model, batch.to(place())))
+        tokens += batch.tokens
+    return loss, tokens

@@ -11,6 +11,8 @@ from functools import partial
 from torch.nn import Module
 from torch.utils.checkpoint import checkpoint
 
+IN_WORDS = "memory is short: part of each pass is computed again, which takes longer"
+
 
 def recompute(layers: Iterable[Module]) -> None:
     """The gradient is the same: dropout draws what it drew before."""

@@ -1,9 +1,10 @@
 """What the agent needs to take part in a collaboration, part by part, as its engine holds things.
 
-All is float32. The first process holds the model and what its rounds need; the two that do the
-network and the averages are forked from it when the model is there. Without a GPU they so keep what
-the first one held then, while it goes on to new values (copy on write). Passes and the end
-of a round need memory in turn: what the one has freed is given back before the other.
+All is float32, but for passes in 16 bits. The first process holds the model and what its rounds
+need; the two that do the network and the averages are forked from it when the model is there.
+Without a GPU they so keep what the first one held then, while it goes on to new values (copy on
+write). Passes and the end of a round need memory in turn: what the one has freed is given back
+before the other.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ COPIES = 3  # of a state that is handed on: the first process's, the one in shar
 # 1.3 times as much in ALBERT, 1.5 in GPT-2, 1.7 in LLaMA and 2 there with LoRA, for which its
 # family's count is a fifth high already. Where little is kept and computed again, not measured.
 HEAP = 1.4
+# Of what a pass keeps in 32 bits, what one in 16 bits does beside its weights in these: measured,
+# 0.50 in ALBERT, 0.63 in GPT-2, 0.71 in LLaMA (torch 2.13 for the processor, 4 x 128 tokens).
+MIXED = 0.75
 # Measured: an agent with a model of 70 thousand parameters, Linux, torch 2.13 for the processor.
 PROGRAM_BYTES = 700_000_000
 # Measured: 23 MB of its own, all else is shared; what its parent later writes anew is its own then.
@@ -80,7 +84,7 @@ def need_of(
     moments = training.OPTIMIZERS[optimizer]
     handed_on = 1 + shared + (0 if strategy.local else moments)  # what newcomers download
     offered = catalogue.offered_values(recipe) / parameters
-    kept = activation_bytes(family, recipe, rows, recomputes=way is not Way.PLAIN)
+    kept = activation_bytes(family, recipe, rows, recomputes=way is not Way.PLAIN, on_gpu=on_gpu)
     if way is Way.PLAIN and not on_gpu:
         kept = round(HEAP * kept)
     pass_bytes = vector + kept
@@ -111,10 +115,11 @@ def need_of(
 def _evaluation(recipe: Recipe, *, on_gpu: bool) -> Need:
     """Of who holds the parameters and nothing that training needs."""
     family, parameters = catalogue.family_of(recipe), catalogue.trained_parameters(recipe)
+    in_fp32 = recipe.model_copy(update={"precision": "fp32"})  # as all measure alike
     parts = (
         _streamed(recipe) if is_streamable(recipe) else _frozen(recipe),
         Part("weights", VALUE_BYTES * parameters, "what the model is"),
-        Part("a pass", activation_bytes(family, recipe, 1, recomputes=True), "of one sequence"),
+        Part("a pass", activation_bytes(family, in_fp32, 1, recomputes=True), "of one sequence"),
         Part("programs", EVALUATOR_BYTES, "Python and torch", on_host=True),
     )
     return Need(parameters, tuple(part for part in parts if part.bytes), on_gpu)
@@ -148,10 +153,14 @@ def _streamed(recipe: Recipe) -> Part:
     """The largest layer, or what is outside of layers: the word vectors, which also score."""
     base = recipe.base
     assert base is not None, "what is frozen is a base"
-    layer = max(base.stack.layers) if base.stack else _matrix_values(base)
-    most = max(layer, base.parameters - _matrix_values(base))
     words = "of the frozen base at once; the rest is read when it is needed"
-    return Part("layer in use", _rest_bytes(base) * most, words)
+    return Part("layer in use", _rest_bytes(base) * _largest(base), words)
+
+
+def _largest(base: Base) -> int:
+    """Values of the largest layer, or of what is outside of layers."""
+    layer = max(base.stack.layers) if base.stack else _matrix_values(base)
+    return max(layer, base.parameters - _matrix_values(base))
 
 
 def _rest_bytes(base: Base) -> int:
@@ -164,10 +173,27 @@ def _matrix_values(base: Base) -> int:
 
 
 def activation_bytes(
-    family: Any, recipe: Recipe, sequences: int, *, recomputes: bool = False
+    family: Any, recipe: Recipe, sequences: int, *, recomputes: bool = False, on_gpu: bool = False
 ) -> int:
-    """At the height of a pass: what is kept for the gradient, and two gradients of the scores."""
+    """At the height of a pass: what is kept for the gradient, and two gradients of the scores.
+
+    A GPU computes in 16 bits where the recipe permits it; another device may, or may not.
+    """
     tokens, words = sequences * recipe.sequence_length, recipe.tokenizer.vocab_size
     targets = math.ceil(TARGET_SHARE[family.objective.kind] * tokens)
     kept = family.recomputed_values if recomputes else family.activation_values
-    return VALUE_BYTES * int(kept(words, tokens, targets) + 2 * targets * words)
+    whole = VALUE_BYTES * int(kept(words, tokens, targets) + 2 * targets * words)
+    if recipe.precision == "fp32":
+        return whole
+    mixed = round(MIXED * whole) + _copied(family, recipe, recomputes=recomputes)
+    return mixed if on_gpu else max(whole, mixed)
+
+
+def _copied(family: Any, recipe: Recipe, *, recomputes: bool) -> int:
+    """Bytes of weights in 16 bits: of all that a pass needs, or, of frozen layers that are computed
+    again, of one at a time.
+    """
+    base = recipe.base
+    if base is None or recipe.adapter is None or not recomputes:
+        return 2 * int(family.parameter_count(recipe.tokenizer.vocab_size))
+    return 2 * (_largest(base) + catalogue.trained_parameters(recipe))

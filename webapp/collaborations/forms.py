@@ -17,7 +17,7 @@ from webapp.collaborations.chosen_texts import chosen_texts, file_of, site_text
 from webapp.collaborations.dataset_field import DataSetField
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.recipe_parts import PARTS
-from webapp.collaborations.schema_fields import fields_of, values_of
+from webapp.collaborations.schema_fields import field_of, fields_of, values_of
 from webapp.collaborations.sections import Section, sections_of
 from webapp.collaborations.sizes import size_of
 from webapp.core.templatetags.ui import byte_size, number
@@ -86,6 +86,7 @@ class CollaborationForm(forms.Form):
         help_text="Sequences a device handles at once. Left empty, each device finds what takes it "
         "about a second; strategies that take a step after each (all but DeDLOC) then use 8.",
     )
+    precision = field_of(Recipe, "precision")
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0)
     is_large = forms.BooleanField(
         label="Larger than most machines hold",
@@ -206,6 +207,7 @@ class CollaborationForm(forms.Form):
                 **{part: values_of(cleaned, part) for part in PARTS},
                 "micro_batch": cleaned["micro_batch"] or (STEP_SAMPLES if steps else None),
                 "sequence_length": cleaned["sequence_length"],
+                "precision": cleaned["precision"] or "fp32",
                 "seed": cleaned["seed"],
             }
         )

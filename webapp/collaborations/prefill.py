@@ -31,6 +31,7 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
         "held_out": recipe.held_out.file.sha256 if recipe.held_out and recipe.held_out.file else "",
         "sequence_length": recipe.sequence_length,
         "micro_batch": recipe.micro_batch,
+        "precision": recipe.precision,
         "seed": recipe.seed,
         "is_large": size_of(recipe).is_too_large,
     }

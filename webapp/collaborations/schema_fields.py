@@ -21,6 +21,13 @@ def fields_of(model: type[BaseModel], prefix: str) -> dict[str, forms.Field]:
     return {name: field for name, field in made.items() if field is not None}
 
 
+def field_of(model: type[BaseModel], name: str) -> forms.Field:
+    """For one plain value of `model`."""
+    field = _field(name, model.model_json_schema()["properties"][name])
+    assert field is not None, f"{name} is no plain value"
+    return field
+
+
 def values_of(cleaned: dict[str, Any], prefix: str) -> dict[str, Any]:
     """The filled-in values of `fields_of(…, prefix)`, without prefix."""
     start = f"{prefix}__"

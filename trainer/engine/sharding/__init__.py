@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainer import recipe
+from trainer.engine.arithmetic import Arithmetic
 from trainer.engine.sharding.base import Shard
 from trainer.engine.sharding.fsdp import Gradients, Offloaded, Parameters
 from trainer.engine.sharding.zero1 import Moments
@@ -21,6 +22,8 @@ WAYS: dict[str, type[Shard]] = {
 }
 
 
-def make_shard(split: str, family: Any, model: Any, options: recipe.Optimizer) -> Shard:
+def make_shard(
+    split: str, family: Any, model: Any, options: recipe.Optimizer, arithmetic: Arithmetic
+) -> Shard:
     """This process's share of `model`, which all build alike; `split` is one of WAYS."""
-    return WAYS[split](family, model, options)
+    return WAYS[split](family, model, options, arithmetic)

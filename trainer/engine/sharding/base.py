@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -13,9 +15,11 @@ from torch.nn import Module
 
 from trainer import recipe
 from trainer.device import memory
+from trainer.engine.arithmetic import Arithmetic, Dropped, all_finite
 from trainer.engine.model import place, trainable
 from trainer.engine.optimizers import MOMENTS
 from trainer.engine.sharding import pieces
+from trainer.engine.sharding.loss import Loss
 from trainer.families.base import Batch
 
 HEAD = 4  # numbers of a command: which, and up to three more
@@ -40,16 +44,15 @@ class Held(NamedTuple):
     moments: int
 
 
-class Loss(Module):
-    """The summed loss as a module's forward pass, so that what hooks into passes sees all of it."""
+class Learned(NamedTuple):
+    """What came of a micro-batch in all processes: the summed loss, the bytes that it took, whether
+    memory ran out in one of them, and why it was dropped, if it was.
+    """
 
-    def __init__(self, family: Any, model: Any) -> None:
-        super().__init__()
-        self._family, self.model = family, model
-
-    def forward(self, batch: Batch) -> Tensor:
-        loss: Tensor = self._family.loss_sum(self.model, batch)
-        return loss
+    loss: float = 0.0
+    taken_bytes: int = 0
+    ran_out: bool = False
+    dropped: str = ""
 
 
 class Shard:
@@ -61,10 +64,13 @@ class Shard:
 
     in_step: ClassVar[bool] = False  # no process gets through a pass without the others
 
-    def __init__(self, family: Any, model: Any, options: recipe.Optimizer) -> None:
+    def __init__(
+        self, family: Any, model: Any, options: recipe.Optimizer, arithmetic: Arithmetic
+    ) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.broken = ""  # why no command can be led any more
-        self._loss = self._cut(Loss(family, model))
+        self._arithmetic = arithmetic
+        self._loss = self._cut(Loss(family, model, arithmetic))
         self.params: list[Any] = [param for _, param in trainable(model)]
         self.optimizer = self._make_optimizer(options)
         self.clear()
@@ -127,21 +133,26 @@ class Shard:
         return True
 
     # ------------------------------------------------------------ the work
-    def learn(self, batch: Batch, rows: int) -> tuple[float, int, bool]:
-        """Adds the gradient of this process's share of `batch`, which the first process has.
-
-        The summed loss of all shares, the bytes that the micro-batch took in all processes, and
-        whether memory ran out in one of them.
-        """
+    def learn(self, batch: Batch, rows: int) -> Learned:
+        """Adds the gradient of this process's share of `batch`, which the first process has."""
         for tensor in (batch.ids, batch.targets, batch.attention):
             dist.broadcast(tensor, 0)
+        passes, fine = partial(self._compute, batch, rows), self._all_finite
+        try:
+            found = self._arithmetic.gather(self.params, batch.tokens, passes, fine)
+        except Dropped as dropped:
+            return Learned(dropped=str(dropped))
+        return found or Learned(math.nan)
+
+    def _compute(self, batch: Batch, rows: int, factor: float) -> Learned | None:
+        """None where the loss is not finite."""
         loss, ran_out, taken = 0.0, False, 0
         try:
             for part, counts in self._passes(batch, rows):
                 summed = self._loss(part.to(place())) * counts
                 taken = max(taken, memory.used_bytes() - self._base_bytes)
                 loss += float(summed.detach())
-                summed.backward()
+                (factor * summed).backward()
         except (RuntimeError, MemoryError) as error:
             if not memory.ran_out(error):
                 raise
@@ -151,7 +162,14 @@ class Shard:
             ran_out = True
         report = torch.tensor([loss, float(taken), float(ran_out)], dtype=torch.float64)
         dist.all_reduce(report)
-        return float(report[0]), int(report[1]), bool(report[2])
+        learned = Learned(float(report[0]), int(report[1]), bool(report[2]))
+        return learned if learned.ran_out or math.isfinite(learned.loss) else None
+
+    def _all_finite(self, made: list[Any]) -> bool:
+        """In all processes, which so decide alike."""
+        num_bad = torch.tensor(float(not all_finite(map(pieces.local, made))))
+        dist.all_reduce(num_bad)
+        return not num_bad
 
     def _passes(self, batch: Batch, rows: int) -> Iterator[tuple[Batch, float]]:
         """This process's sequences, at most `rows` at a time, and 1 for what counts.

@@ -19,7 +19,8 @@ from torch.nn import Module, ModuleList
 from trainer import recipe
 from trainer.engine.model import place
 from trainer.engine.optimizers import adaptive, begin_adaptive, decay_groups
-from trainer.engine.sharding.base import Held, Loss, Shard
+from trainer.engine.sharding.base import Held, Shard
+from trainer.engine.sharding.loss import Loss
 from trainer.engine.sharding.pieces import deal, fetch, local
 
 
