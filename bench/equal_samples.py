@@ -12,7 +12,8 @@ from trainer.engine.learner import Learner
 from trainer.families.base import CAUSAL, Batch
 from trainer.recipe import Choice, File, Optimizer, Recipe, Text, Tokenizer
 from trainer.text import tokenizer
-from webapp.ops import demo_text
+from webapp.recipes.corpora.base import is_held_out, write
+from webapp.recipes.corpora.english import corpus
 
 VOCABULARY = 1024
 SHAPE = {"hidden": 64, "layers": 2, "heads": 2, "length": 32}
@@ -27,12 +28,12 @@ class Task:
 
     def __init__(self, folder: Path) -> None:
         torch.set_num_threads(1)
-        found = demo_text.find()
+        documents = corpus().documents
         self._train, self._held_out = folder / "train.jsonl", folder / "held-out.jsonl"
-        demo_text.write((d for d in found.documents if not demo_text.is_held_out(d)), self._train)
-        demo_text.write((d for d in found.documents if demo_text.is_held_out(d)), self._held_out)
+        write((text for text in documents if not is_held_out(text)), self._train)
+        write((text for text in documents if is_held_out(text)), self._held_out)
         path = folder / "tokenizer.json"
-        tokenizer.train_tokenizer(found.documents[:2000], path, VOCABULARY)
+        tokenizer.train_tokenizer(documents[:2000], path, VOCABULARY)
         self._tokenizer = tokenizer.Tokenizer(path, VOCABULARY)
 
     def recipe(self, strategy: Choice, rounds: int, learning_rate: float) -> Recipe:

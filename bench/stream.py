@@ -31,7 +31,8 @@ from trainer.recipe import Choice
 from trainer.sources.kinds import TextSource
 from trainer.sources.places import Disk
 from trainer.text.tokenizer import Tokenizer
-from webapp.ops.demo_text import find, write
+from webapp.recipes.corpora.base import write
+from webapp.recipes.corpora.english import corpus
 
 LENGTH, ROWS = 512, 8
 DOCUMENTS = 2_000
@@ -124,7 +125,7 @@ def wait_share(path: Path, tokenizer: Tokenizer) -> dict[str, float]:
 def main() -> dict[str, Any]:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     torch.set_num_threads(1)
-    text = find()
+    text = corpus()
     documents = [" ".join(document.split()) for document in text.documents[:DOCUMENTS]]
     with tempfile.TemporaryDirectory(prefix="potluck-stream-") as name:
         folder = Path(name)

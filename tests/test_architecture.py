@@ -45,6 +45,19 @@ def test_no_module_has_a_name_that_says_nothing():
     assert [str(path) for path in CODE if path.name in vague] == []
 
 
+def test_what_is_imported_of_our_own_is_there():
+    """Of what nothing else runs, too, as the benchmarks."""
+    ours = {folder.name for folder in ROOT.iterdir() if (folder / "__init__.py").is_file()}
+    lost = set()
+    for path in CODE:
+        for item in ast.walk(ast.parse(path.read_text())):
+            if isinstance(item, ast.ImportFrom) and (item.module or "").split(".")[0] in ours:
+                place = ROOT.joinpath(*item.module.split("."))
+                if not place.with_suffix(".py").is_file() and not place.is_dir():
+                    lost.add(f"{path.relative_to(ROOT)}: {item.module}")
+    assert lost == set()
+
+
 def test_every_test_of_the_browser_bears_that_name():
     """Among the others it leaves an event loop running, in which a hundred of them fail."""
     tests = (ROOT / "tests/browser").glob("test_*.py")

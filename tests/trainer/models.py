@@ -56,3 +56,12 @@ def play_round(learner: Learner, *batches: Batch) -> float:
     assert offer is not None
     learner.accept(offer.tensors, [])
     return loss / tokens
+
+
+def gradient_of(learner: Learner) -> torch.Tensor:
+    return torch.cat([tensor.flatten() for tensor in learner.context.gradient])
+
+
+def off(found: torch.Tensor, wanted: torch.Tensor) -> float:
+    """Relative to the length of what is wanted."""
+    return float((found - wanted).norm() / wanted.norm())

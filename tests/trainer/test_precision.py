@@ -11,13 +11,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.trainer.models import SHAPES, make_batch, make_recipe, play_round
+from tests.trainer.models import (
+    SHAPES,
+    gradient_of,
+    make_batch,
+    make_recipe,
+    off,
+    play_round,
+)
 from tests.trainer.rehearsals import make_plan
-from tests.trainer.tiny_bases import adapt, described, top_layers
 from trainer import catalogue
 from trainer.device import doctor
 from trainer.device.precision import WORDS
-from trainer.engine import arithmetic, streaming
+from trainer.engine import arithmetic
 from trainer.engine.arithmetic import Arithmetic, Dropped, chosen
 from trainer.engine.learner import Learner
 from trainer.recipe import Choice
@@ -26,14 +32,6 @@ from trainer.simulator.run import Rehearsal
 ROOT = Path(__file__).resolve().parents[2]
 CLOSE = {"bf16": 0.05, "fp16": 0.02}  # relative, of a gradient's length
 TOO_LARGE = 2.0**120
-
-
-def gradient_of(learner: Learner) -> torch.Tensor:
-    return torch.cat([tensor.flatten() for tensor in learner.context.gradient])
-
-
-def off(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    return float((found - wanted).norm() / wanted.norm())
 
 
 @pytest.mark.parametrize("kind", list(CLOSE))
@@ -165,52 +163,6 @@ def test_a_dropped_micro_batch_counts_nowhere_in_a_swarm(monkeypatch, tmp_path):
     assert report["last_loss"] < report["first_loss"]
     samples = report["samples"]
     assert samples["in_the_model"] == samples["receipts"] and samples["released"] == 0
-
-
-@pytest.mark.parametrize(("held", "kind"), [("fp32", "bf16"), ("fp32", "fp16"), ("bf16", "bf16")])
-@pytest.mark.parametrize("adapter", ["lora", "top_layers"])
-@pytest.mark.parametrize("make", ["llama", "bert", "t5"])
-def test_adapters_of_bases_in_either_precision_learn_in_16_bits(base_of, held, kind, adapter, make):
-    base = described(base_of(make)).model_copy(update={"precision": held})
-    more = {"adapter": top_layers(1)} if adapter == "top_layers" else {}
-    recipe = adapt(base_of(make), make, **more).model_copy(update={"base": base})
-    whole, learner = (Learner(recipe, 0, base_of(make), computes=one) for one in ("fp32", kind))
-    for one in (whole, learner):
-        one.learn(make_batch(3))
-    assert off(gradient_of(learner), gradient_of(whole)) < (0.15 if held == "fp32" else 0.2)
-    assert {tensor.dtype for tensor in learner.offer().tensors} == {torch.float32}
-
-
-@pytest.mark.parametrize(
-    ("held", "native", "kind"),
-    [
-        ("fp32", "fp16", "fp16"),
-        ("bf16", "bf16", "bf16"),
-        ("bf16", "fp16", "fp32"),
-        ("nf4", "bf16", "fp32"),
-    ],
-)
-def test_over_a_base_that_is_held_otherwise_a_device_computes_in_32_bits(
-    base_of, monkeypatch, held, native, kind
-):
-    monkeypatch.setattr(arithmetic, "native", lambda: native)
-    base = described(base_of()).model_copy(update={"precision": held})
-    assert chosen(adapt(base_of(), precision="mixed", base=base)) == kind
-
-
-@pytest.mark.parametrize("kind", list(CLOSE))
-def test_what_is_computed_again_or_read_from_disk_gives_the_same_gradient(base_of, kind):
-    recipe = adapt(base_of())
-    plain, again, read = (
-        Learner(recipe, 0, base_of(), streams=streams, computes=kind)
-        for streams in (False, False, True)
-    )
-    again.recompute()
-    for one in (plain, again, read):
-        one.learn(make_batch(3))
-    assert off(gradient_of(again), gradient_of(plain)) < 1e-3
-    assert off(gradient_of(read), gradient_of(plain)) < 1e-3
-    assert read.thrift.startswith(streaming.IN_WORDS) and kind in read.thrift
 
 
 GROUP = """

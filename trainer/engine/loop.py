@@ -12,6 +12,7 @@ from trainer.engine.delivery import Delivery
 from trainer.engine.ending import Ending
 from trainer.engine.job import Outbox, Wishes
 from trainer.engine.learner import Learner
+from trainer.engine.leaving import Leaving
 from trainer.engine.own_check import OwnCheck
 from trainer.engine.sizing import Sizer
 from trainer.engine.status import Meter, Status
@@ -26,8 +27,6 @@ from trainer.swarm import clock
 from trainer.swarm.progress import Stage, Standing, View
 from trainer.wire import Activity, Control, LeaveCause, Outcome, Role, VerdictSummary, Wish
 
-HAND_IN_S = 5.0  # a leaver waits so long for a round that is nearly over
-GIVE_UP_S = 9.0  # a leaver breaks off an average that takes longer
 IDLE_S = 0.25
 PAUSE_S = 10.0
 log = logging.getLogger(__name__)
@@ -60,7 +59,7 @@ class RoundLoop:
         self.turn, self.timing, self.own_check = Turn(self), Timing(self), own_check
         self.stage, self.own_samples = Stage.AWAY, own_samples
         self.share: float | None = None
-        self._stop_seen: float | None = None
+        self._leaving = Leaving()
         self.averager = peer.average(learner.offer_shapes(), learner.state)
         self.tracker = peer.track(self.standing)
         self.catch_up, self._ending = CatchUp(self), Ending(self)
@@ -138,27 +137,20 @@ class RoundLoop:
     def wish(self) -> Control:
         self.peer.tend()
         control = self._wishes.current()
-        if control.wish is not Wish.STOP:
-            self._stop_seen = None
-        elif self._stop_seen is None:
-            self._stop_seen = clock.monotonic()
+        self._leaving.note(control.wish)
         return control
-
-    def _stopping_for(self) -> float:
-        return clock.monotonic() - self._stop_seen if self._stop_seen is not None else 0.0
 
     def must_leave(self) -> bool:
         """Whether not even the average that is going on may keep us."""
         self.wish()
-        return self._stopping_for() > GIVE_UP_S
+        return self._leaving.is_overdue()
 
     def _nearly_over(self, view: View) -> bool:
         """Whether a leaver should still hand in what it has."""
-        left_s = HAND_IN_S - self._stopping_for()
-        if not self.tally.tokens or not view.present or left_s < 0:
+        if not self.tally.tokens or not view.present:
             return False
         missing = self.recipe.round.target_samples - self.swarm_samples()
-        return missing <= left_s * (view.samples_per_s + self._meter.rate())
+        return self._leaving.can_await(missing, view.samples_per_s + self._meter.rate())
 
     def _pause(self, control: Control) -> None:
         self.enter(Stage.AWAY)
