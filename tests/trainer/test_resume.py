@@ -53,7 +53,9 @@ def tokenizer(tmp_path_factory) -> Tokenizer:
     encoder.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     path = tmp_path_factory.mktemp("words") / "tokenizer.json"
     encoder.save(str(path))
-    return Tokenizer(path, len(words))
+    made = Tokenizer(path, len(words))
+    made.path = path
+    return made
 
 
 def wanted(tokenizer: Tokenizer, objective: Objective) -> set[int]:
