@@ -173,6 +173,13 @@ def test_an_address_of_another_collaboration_is_refused_with_what_to_do(olga):
         opened("demo-causal", olga, slug="No Name!")
 
 
+def test_a_task_whose_data_somebody_has_to_put_down_is_told_with_the_place(olga, data):
+    found = ready.read("demo-en")
+    task = found.tasks[0].model_copy(update={"data": "ours"})
+    collaboration, _ = open_ready(found.model_copy(update={"tasks": (task,)}), by=olga)
+    assert missing(collaboration) == [(task.title, str(data / "evaluation" / "ours"))]
+
+
 def test_the_command_lists_opens_and_says_in_a_line_what_is_wrong(data):
     out = StringIO()
     call_command("open_recipe", stdout=out)

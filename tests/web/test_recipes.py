@@ -92,6 +92,7 @@ def test_of_the_reduced_form_single_values_of_the_recipe_change_and_the_others_s
         (("size = 4096", "size = 4096\nsecret = 1"), "tokenizer.pairs.secret: Extra inputs"),
         (('kind = "package"', 'kind = "paper"'), "'paper'"),
         (("title =", "title "), "is not TOML"),
+        (('data = "held-out"', 'data = ""'), "names data, or a dataset of a hub"),
         (("target_samples = 128", "target_samples = 0"), "greater than or equal to 1"),
     ],
 )
