@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.factories import make_collaboration, make_device, make_file, make_session, make_user
 from tests.web.registered import add
-from trainer.recipe import DataSet, Text
+from trainer import catalogue
+from trainer.recipe import Choice, DataSet, Text
 from webapp.accounts.services import set_listed, set_named
 from webapp.collaborations.models import Collaboration, Visibility
 from webapp.core.jobs import State
@@ -20,7 +21,7 @@ from webapp.core.templatetags import markdown_words
 from webapp.core.text import one_line
 from webapp.credit.models import HourlyCredit
 from webapp.evaluations.models import Baseline, Evaluation, Task
-from webapp.registry.card import card
+from webapp.registry.card import PIPELINES, card
 
 NASTY = "a\n---\n# b | <script>x</script> [c](javascript:d) `e` **f** @g https://h.example &amp; \\"
 
@@ -98,6 +99,12 @@ def test_it_has_the_facts_and_says_what_is_unknown(db, tmp_path):
         assert secret not in text
     set_listed(ada, is_listed=False)
     assert "Ada" not in card(checkpoint) and "none of whom asked to be named" in card(checkpoint)
+
+
+@pytest.mark.parametrize("family", sorted(catalogue.plugins("families")))
+def test_it_says_how_each_kind_of_model_is_loaded(family):
+    objective = catalogue.create("families", Choice(name=family)).objective
+    assert PIPELINES[objective.kind][1].startswith("AutoModelFor")
 
 
 def test_where_nothing_is_known_it_says_so(db, tmp_path):

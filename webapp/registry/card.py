@@ -37,6 +37,7 @@ TEMPLATE = "model_card.md"
 PIPELINES = {
     "masked": ("fill-mask", "AutoModelForMaskedLM"),
     "causal": ("text-generation", "AutoModelForCausalLM"),
+    "prefix": ("text-generation", "AutoModelForCausalLM"),
     "spans": ("text2text-generation", "AutoModelForSeq2SeqLM"),
 }
 SECONDS_PER_HOUR = 3600
