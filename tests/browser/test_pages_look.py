@@ -15,6 +15,7 @@ VISITOR = [
     "/c/",
     "/c/demo/",
     "/c/demo/rounds/120/",
+    "/c/demo/checkpoints/",
     "/c/demo/evaluations/",
     "/leaderboard/",
     "/docs/volunteer/",
@@ -29,6 +30,7 @@ ORGANISER = [
     "/me/",
     "/me/devices/",
     "/c/demo/join/",
+    "/c/demo/checkpoints/",
     "/c/demo/evaluations/",
     "/console/",
     "/console/create/",
@@ -59,6 +61,7 @@ def test_pages_are_accessible_and_fit(
     jobs = [f"/console/lab/{trial.pk}/" for trial in give_trials()]
     ready, running = give_tokenizers(tmp_path)
     jobs += [f"/console/tokenizers/{ready.pk}/", f"/console/tokenizers/making/{running.pk}/"]
+    jobs += [f"/c/demo/checkpoints/{collaboration.checkpoints.first().pk}/"]
     join("zoe").progress(121)
     page.emulate_media(color_scheme=theme)
     page.set_viewport_size(dict(zip(("width", "height"), SIZES[size], strict=True)))

@@ -44,11 +44,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Stock:
-    """How much of a collaboration is kept."""
+    """How much of a collaboration is kept, models too."""
 
     kept: int
     kept_bytes: int
-    retired: int
 
 
 def rows(collaboration: Collaboration, page: int | str = 1) -> tuple[Page[Checkpoint], list[Row]]:
@@ -72,4 +71,4 @@ def final_ones(now: datetime) -> list[Checkpoint]:
 def stock(collaboration: Collaboration) -> Stock:
     sizes = collaboration.checkpoints.values_list("artifact__size_bytes", "model__size_bytes")
     kept = [(own, model or 0) for own, model in sizes if own is not None]
-    return Stock(len(kept), sum(map(sum, kept)), len(sizes) - len(kept))
+    return Stock(len(kept), sum(map(sum, kept)))
