@@ -10,14 +10,16 @@ from tests.swarm.site import is_running
 
 
 def parts_of(pid: int) -> dict[str, psutil.Process]:
-    """Its processes by name: "network", "daemon", "averaging", and "follower" of a group of two."""
-    found = {}
+    """Its processes by name: "reader", "network", "daemon", "averaging", and "follower" of a group
+    of two. A coordinator has no reader."""
+    found: dict[str, psutil.Process] = {}
+    before = ["reader", "follower"]
     for child in psutil.Process(pid).children():
         daemons = [one for one in child.children() if one.name() == "p2pd"]
         if daemons:
             found |= {"network": child, "daemon": daemons[0]}
         elif is_running(child) and child.name() != "torch_shm_manager":
-            found["averaging" if "network" in found else "follower"] = child  # in this order
+            found["averaging" if "network" in found else before.pop(0)] = child  # in this order
     return found
 
 

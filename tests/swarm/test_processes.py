@@ -16,6 +16,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.swarm
 KILLED = "was killed (SIGKILL, as when memory runs out)"
 WORDS = {
+    "reader": f"the process that reads its texts {KILLED}",
     "averaging": f"its averaging process {KILLED}",
     "network": f"its network process {KILLED}",
     "daemon": "its network process's daemon ended by itself",

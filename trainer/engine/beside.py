@@ -25,6 +25,7 @@ from trainer.data.marks import Held, Mark
 from trainer.data.shards import Leases, Shards
 from trainer.families.base import Batch
 from trainer.grant import Lease
+from trainer.sources.base import SourceUnavailable
 from trainer.swarm import orphans
 from trainer.swarm.orphans import ProcessEnded
 
@@ -174,6 +175,8 @@ def _next(made: Made) -> Any:
         batch, mark = next(made)
     except StopIteration as end:
         return end
+    except SourceUnavailable as error:
+        return error
     except Exception as error:
         log.warning("No batch was made: %s", error, exc_info=True)
         try:
