@@ -96,7 +96,7 @@ def write_entities(place: Path, folder: Path) -> Corpus:
     words = [" ".join(line.split("\t")[0] for line in one.splitlines()) for one in sentences]
     (folder / "text.txt").write_text("\n".join(words[:cut]))
     (folder / "held-out.txt").write_text("\n".join(words[cut:]))
-    return Corpus("tags", ("train.conll", "test.conll"), 2000, 300, 15)
+    return Corpus("tags", ("train.conll", "test.conll"), 2000, 300, 8)
 
 
 CORPORA: dict[str, tuple[tuple[str, str], Callable[[Path, Path], Corpus]]] = {
