@@ -7,13 +7,20 @@ from webapp.artifacts.bases import offered_bases
 from webapp.collaborations.forms import CollaborationForm
 
 
-def filled(files, **changed):
-    offered = {
+def empty(initial=None):
+    return CollaborationForm(initial=initial, **_offered())
+
+
+def _offered():
+    return {
         "tokenizers": selectors.tokenizers(),
         "texts": selectors.texts(),
         "bases": offered_bases(),
     }
-    form = CollaborationForm(**offered)
+
+
+def filled(files, initial=None, **changed):
+    form = empty()
     data = {name: field.initial for name, field in form.fields.items() if field.initial is not None}
     data |= {
         "title": "Night shift",
@@ -23,4 +30,4 @@ def filled(files, **changed):
         "texts": [files["text"].sha256],
         "held_out": files["held_out"].sha256,
     }
-    return CollaborationForm(data | changed, **offered)
+    return CollaborationForm(data | changed, initial=initial, **_offered())

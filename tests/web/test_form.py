@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.web.filled import filled
+from tests.web.filled import empty, filled
 from trainer.recipe import DataSet, Text
 from webapp.collaborations.dataset_field import dataset_of
 from webapp.collaborations.prefill import initial_of
@@ -131,6 +131,44 @@ def test_a_data_set_of_a_hub_is_named_in_words_and_comes_back_in_them(files, olg
 def test_a_data_set_that_cannot_be_one_is_refused_with_an_example(files, typed):
     form = filled(files, dataset=typed)
     assert "wikimedia/wikipedia 20231101.bn" in str(form.errors["dataset"])
+
+
+def test_texts_are_mixed_by_the_shares_that_are_written_and_shown_with_them_again(files, olga):
+    named = {"text_url": "example.org/b.txt\n", "dataset": "org/wiki bn\norg/oscar bn\n\n"}
+    form = filled(files, **named, weights="1, 0.5 0.23 0.77")
+    assert form.is_valid(), form.errors
+    texts = form.recipe.texts
+    assert [text.weight for text in texts] == [1, 0.5, 0.23, 0.77]
+    assert [text.kind for text in texts] == ["site", "http", "datasets", "datasets"]
+    assert texts[1].url == "https://example.org/b.txt" and texts[3].dataset.name == "org/oscar"
+
+    draft = form.save(by=olga)
+    again = initial_of(draft)
+    shown = empty(again)
+    assert shown["weights"].value() == "1 0.5 0.23 0.77"
+    data = {name: shown[name].value() for name in ("text_url", "dataset", "weights")}
+    second = filled(files, initial=again, slug="again", **data)
+    assert second.is_valid() and second.recipe.texts == texts
+    assert {"weights", "text_url", "dataset"}.isdisjoint(second.changed_data)
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("1 2", "There are 1 texts and 2 shares"),
+        ("0", "is no share"),
+        ("-1", "is no share"),
+        ("nan", "is no share"),
+        ("1e9", "is no share"),
+        ("half", "is no share"),
+    ],
+)
+def test_shares_that_are_none_are_refused(files, typed, words):
+    assert words in str(filled(files, weights=typed).errors["weights"])
+
+
+def test_an_address_that_is_none_is_refused(files):
+    assert "valid URL" in str(filled(files, text_url="example.org/a\nnot one").errors["text_url"])
 
 
 def test_a_short_name_is_used_once(files, collaboration):

@@ -1,11 +1,16 @@
-"""The texts of a recipe, from what the organiser chose in the form."""
+"""The texts of a recipe, from what the organiser chose in the form, and the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django import forms
+
 from trainer.recipe import File, Text
+from webapp.collaborations.dataset_field import words_of
+
+OWN = "own"
 
 
 def file_of(artifact: Any) -> File:
@@ -17,12 +22,33 @@ def site_text(artifact: Any) -> Text:
 
 
 def chosen_texts(cleaned: Mapping[str, Any], artifacts: Mapping[str, Any]) -> list[Text]:
-    """Files of the site first, then what is on the web, then volunteers' own."""
-    texts = [site_text(artifacts[sha256]) for sha256 in cleaned["texts"]]
-    if cleaned["text_url"]:
-        texts.append(Text(kind="http", url=cleaned["text_url"]))
-    if cleaned["dataset"]:
-        texts.append(Text(kind="datasets", dataset=cleaned["dataset"]))
-    if cleaned["own_texts"]:
-        texts.append(Text(kind="private"))
-    return texts
+    """Files of the site as the form lists them, then what is on the web, then volunteers' own.
+
+    Raises ValidationError where there are other than as many weights.
+    """
+    texts = [site_text(file) for key, file in artifacts.items() if key in cleaned["texts"]]
+    texts += [Text(kind="http", url=url) for url in cleaned["text_url"]]
+    texts += [Text(kind="datasets", dataset=dataset) for dataset in cleaned["dataset"]]
+    texts += [Text(kind="private")] * cleaned["own_texts"]
+    weights = cleaned["weights"] or [1.0] * len(texts)
+    if len(weights) != len(texts):
+        raise forms.ValidationError(
+            f"There are {len(texts)} texts and {len(weights)} shares: write one for each text, or "
+            "none, and they are read alike."
+        )
+    pairs = zip(texts, weights, strict=True)
+    return [text.model_copy(update={"weight": weight}) for text, weight in pairs]
+
+
+def key_of(text: Text) -> str:
+    """What tells this text from others of its recipe."""
+    if text.dataset:
+        return words_of(text.dataset)
+    return text.file.sha256 if text.file else text.url or text.path or OWN
+
+
+def keys_shown(initial: Mapping[str, Any], listed: Sequence[str]) -> list[str]:
+    """Of the texts that the form shows at first, in its order."""
+    lines = [*initial.get("text_url", "").splitlines(), *initial.get("dataset", "").splitlines()]
+    files = [key for key in listed if key in initial.get("texts", [])]
+    return [*files, *lines, *([OWN] if initial.get("own_texts") else [])]

@@ -1,25 +1,24 @@
-"""A data set of a hub as an organiser writes it: name, configuration, split and column."""
+"""Data sets of a hub as an organiser writes them: name, configuration, split and column a line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django import forms
 from pydantic import ValidationError
 
 from trainer.parts import DataSet, first_problem
+from webapp.collaborations.text_fields import LinesField
 
 EXAMPLE = "wikimedia/wikipedia 20231101.bn train text"
 
 
-class DataSetField(forms.CharField):
-    """Its clean value is a DataSet, or None."""
+class DataSetsField(LinesField):
+    """Its clean value is a list of DataSet."""
 
-    def clean(self, value: Any) -> DataSet | None:
-        words = super().clean(value).split()
+    def clean_line(self, line: str) -> DataSet:
         try:
-            return dataset_of(words) if words else None
+            return dataset_of(line.split())
         except ValidationError as error:
             raise forms.ValidationError(
                 f"Write it like {EXAMPLE}; what is after the name may be left out. "

@@ -13,13 +13,14 @@ from trainer import catalogue
 from trainer.recipe import Base, Choice, Recipe, Round, Tokenizer
 from webapp.accounts.models import User
 from webapp.collaborations import drafts, services
-from webapp.collaborations.chosen_texts import chosen_texts, file_of, site_text
-from webapp.collaborations.dataset_field import DataSetField
+from webapp.collaborations.chosen_texts import chosen_texts, file_of, keys_shown, site_text
+from webapp.collaborations.dataset_field import DataSetsField
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.recipe_parts import PARTS
 from webapp.collaborations.schema_fields import field_of, fields_of, values_of
 from webapp.collaborations.sections import Section, sections_of
-from webapp.collaborations.sizes import size_of
+from webapp.collaborations.sizes import check_length, size_of
+from webapp.collaborations.text_fields import AddressesField, WeightsField
 from webapp.core.templatetags.ui import byte_size, number
 
 FOLDERS = {"family": "families", "adapter": "adapters", "strategy": "strategies"}
@@ -56,24 +57,27 @@ class CollaborationForm(forms.Form):
     strategy = forms.ChoiceField(label="Strategy")
     tokenizer = forms.ChoiceField(label="Tokenizer")
     texts = forms.MultipleChoiceField(label="Texts to train on", required=False)
-    text_url = forms.URLField(
-        label="Text at a web address",
+    text_url = AddressesField(
+        label="Texts at web addresses",
         required=False,
-        assume_scheme="https",
-        help_text="Lines of text or JSON, packed or not, Parquet, or a Wikipedia dump. "
-        "Devices fetch it themselves.",
+        help_text="One a line: lines of text or JSON, packed or not, Parquet, or a Wikipedia dump. "
+        "Devices fetch them themselves.",
     )
-    dataset = DataSetField(
-        label="Data set of a Hugging Face hub",
-        max_length=400,
+    dataset = DataSetsField(
+        label="Data sets of a Hugging Face hub",
         required=False,
-        help_text="ORGANISATION/NAME, then configuration, split and column of the text where they "
-        "are not default, train and text. Devices read it as they train.",
+        help_text="One a line: ORGANISATION/NAME, then configuration, split and column where they "
+        "are not default, train and text. Devices read them as they train.",
     )
     own_texts = forms.BooleanField(
         label="Each volunteer's own texts",
         required=False,
         help_text="Volunteers name a file or folder on their computers. Its text stays there.",
+    )
+    weights = WeightsField(
+        label="Shares of the texts",
+        required=False,
+        help_text="One number for each text in the order above, like 0.23 0.77. Empty: all alike.",
     )
     held_out = forms.ChoiceField(
         label="Held-out text", required=False, help_text="Never trained on; it measures progress."
@@ -108,6 +112,8 @@ class CollaborationForm(forms.Form):
         self.artifacts: dict[str, Any] = {str(file.sha256): file for file in [*tokenizers, *texts]}
         self.recipe: Recipe | None = None
         titles = [(file.sha256, str(file)) for file in texts]
+        shown = keys_shown(self.initial, [str(file.sha256) for file in texts])
+        self.fields["weights"].keys = shown  # type: ignore[attr-defined]
         self._offer("tokenizer", [(file.sha256, str(file)) for file in tokenizers])
         self._offer("texts", titles)
         self._offer("held_out", [NONE, *titles])
@@ -179,8 +185,10 @@ class CollaborationForm(forms.Form):
         try:
             recipe = self._recipe(cleaned, slug)
             catalogue.check(recipe)
-            self._check_length(recipe)
+            check_length(recipe)
             self._check_size(recipe)
+        except forms.ValidationError as error:
+            self.add_error("weights", error)
         except ValidationError as error:
             for problem in error.errors():
                 place = "__".join(str(part) for part in problem["loc"])
@@ -215,14 +223,6 @@ class CollaborationForm(forms.Form):
     def _choice(self, cleaned: dict[str, Any], of: str) -> Choice | None:
         name = cleaned[of]
         return Choice(name=name, params=values_of(cleaned, f"{of}__{name}")) if name else None
-
-    def _check_length(self, recipe: Recipe) -> None:
-        longest = getattr(catalogue.create("families", recipe.family).params, "length", None)
-        if longest is not None and recipe.sequence_length > longest:
-            raise ValueError(
-                f"Sequences of {recipe.sequence_length} tokens do not fit a model for {longest}: "
-                "lower the sequence length or raise the model's length."
-            )
 
     def differences(self) -> list[str]:
         """Labels of the fields whose value is not that of `initial`."""

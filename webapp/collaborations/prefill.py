@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from trainer.recipe import Base, Recipe
+from webapp.collaborations.chosen_texts import key_of
 from webapp.collaborations.dataset_field import words_of
 from webapp.collaborations.models import Collaboration
 from webapp.collaborations.recipe_parts import PARTS
@@ -16,8 +17,7 @@ from webapp.collaborations.sizes import size_of
 def initial_of(collaboration: Collaboration) -> dict[str, Any]:
     """{name of a field: value}. What the recipe does not say keeps the form's default."""
     recipe = collaboration.recipe
-    addresses = [text.url for text in recipe.texts if text.kind == "http"]
-    datasets = [text.dataset for text in recipe.texts if text.dataset]
+    weights = {key_of(text): text.weight for text in recipe.texts}
     values: dict[str, Any] = {
         "title": collaboration.title,
         "slug": collaboration.slug,
@@ -25,8 +25,9 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
         "tokenizer": recipe.tokenizer.file.sha256,
         "base": _key_of(recipe.base) if recipe.base else "",
         "texts": [text.file.sha256 for text in recipe.texts if text.file],
-        "text_url": addresses[0] if addresses else "",
-        "dataset": words_of(datasets[0]) if datasets else "",
+        "text_url": "\n".join(text.url for text in recipe.texts if text.kind == "http"),
+        "dataset": "\n".join(words_of(text.dataset) for text in recipe.texts if text.dataset),
+        "weights": weights if len(set(weights.values())) > 1 else "",
         "own_texts": recipe.is_private,
         "held_out": recipe.held_out.file.sha256 if recipe.held_out and recipe.held_out.file else "",
         "sequence_length": recipe.sequence_length,
@@ -53,13 +54,9 @@ def _key_of(base: Base) -> str:
 
 def left_out(recipe: Recipe, on_site: Collection[str]) -> list[str]:
     """What the form cannot show of a recipe, in words. `on_site`: hashes of the site's files."""
-    addresses = [text.url for text in recipe.texts if text.kind == "http"]
     named = [("the tokenizer", recipe.tokenizer.file)]
     named += [("the text", text.file) for text in recipe.texts if text.file]
-    words = [f"the text at {url}" for url in addresses[1:]]
-    datasets = [text.dataset for text in recipe.texts if text.dataset]
-    words += [f"the data set {words_of(dataset)}" for dataset in datasets[1:]]
-    words += [f"the text {text.path} of each device" for text in recipe.texts if text.path]
+    words = [f"the text {text.path} of each device" for text in recipe.texts if text.path]
     if recipe.base and _key_of(recipe.base) not in on_site:
         words.append("the trained model it begins with, which the site does not offer any more")
     if held_out := recipe.held_out:

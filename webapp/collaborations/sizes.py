@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trainer import catalogue
 from trainer.planner.need import need_of
 from trainer.planner.traffic import recipe_round_bytes
 from trainer.planner.training import Part
@@ -43,3 +44,13 @@ def size_of(recipe: Recipe) -> Size:
         round_bytes=round_bytes,
         coordinator_bytes=round_bytes if recipe.round.averaged_by == "coordinator" else 0,
     )
+
+
+def check_length(recipe: Recipe) -> None:
+    """Raises ValueError where a model has no place for the recipe's sequences."""
+    longest = getattr(catalogue.create("families", recipe.family).params, "length", None)
+    if longest is not None and recipe.sequence_length > longest:
+        raise ValueError(
+            f"Sequences of {recipe.sequence_length} tokens do not fit a model for {longest}: "
+            "lower the sequence length or raise the model's length."
+        )
