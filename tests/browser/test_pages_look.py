@@ -49,8 +49,15 @@ ORGANISER = [
 SIZES = {"phone": (360, 780), "desktop": (1280, 900)}
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [
+        ("phone", "dark"),
+        ("desktop", "light"),
+        pytest.param("phone", "light", marks=pytest.mark.soak),
+        pytest.param("desktop", "dark", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize("who", ["visitor", "organiser"])
 def test_pages_are_accessible_and_fit(
     site, join, log_in, page, olga, collaboration, size, theme, who, tmp_path
