@@ -45,6 +45,16 @@ def child_pid(tmp_path):
     return int(found[-1]) if found else 0
 
 
+@pytest.mark.parametrize("is_site", [True, False])
+async def test_the_sites_keys_are_the_sites_alone(tmp_path, monkeypatch, is_site):
+    monkeypatch.setenv("HUB_TOKEN", "canary")
+    monkeypatch.setenv("SECRET_KEY", "canary")
+    code = "import os; print('child', list(os.environ.values()).count('canary'))"
+    program = make(tmp_path, code, is_site=is_site, again=lambda code: False)
+    await program.keep_running(asyncio.Event())
+    assert child_pid(tmp_path) == 2 * is_site
+
+
 async def test_a_program_that_ends_is_started_again_after_a_growing_delay(tmp_path):
     program = make(tmp_path, "print('hello')")
     stopping = asyncio.Event()

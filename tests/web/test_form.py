@@ -167,6 +167,14 @@ def test_shares_that_are_none_are_refused(files, typed, words):
     assert words in str(filled(files, weights=typed).errors["weights"])
 
 
+def test_whose_a_text_on_the_web_is_stays_known_in_a_copy(files):
+    given = {"text_url": "https://example.org/a\nhttps://example.org/b"}
+    known = {"credits": {"https://example.org/b": "B, CC BY 4.0"}}
+    form = filled(files, initial=known, **given)
+    assert form.is_valid(), form.errors
+    assert [text.credit for text in form.recipe.texts[1:]] == ["", "B, CC BY 4.0"]
+
+
 def test_an_address_that_is_none_is_refused(files):
     assert "valid URL" in str(filled(files, text_url="example.org/a\nnot one").errors["text_url"])
 

@@ -165,10 +165,10 @@ def test_cancelling_ends_the_program_and_keeps_what_it_had(client, olga):
     job.join(DEADLINE_S)
     assert not job.is_alive() and not _programs()
     trial.refresh_from_db()
-    assert (trial.state, trial.reason) == (State.CANCELLED, "by olga")
+    assert (trial.state, trial.reason) == (State.CANCELLED, "by an organiser")
     assert trial.result is not None and not trial.result["complete"]
     page = client.get(f"{LAB}{trial.pk}/").text
-    assert "Cancelled: by olga" in page
+    assert "Cancelled: by an organiser" in page
     client.post(f"{LAB}{trial.pk}/delete/", {"confirmation": "on"})
     assert not Trial.objects.exists()
     acts = set(Entry.objects.values_list("action", flat=True))

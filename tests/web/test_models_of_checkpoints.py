@@ -18,6 +18,7 @@ from django.utils import timezone
 from tests.at_once import alone
 from tests.waiting import wait_for
 from tests.web.evaluations import add_checkpoint, make_small
+from tests.web.test_model_card import credit
 from trainer.engine.learner import Learner
 from webapp.artifacts.models import Artifact, Kind
 from webapp.artifacts.storage import absolute_path
@@ -43,6 +44,7 @@ def programs() -> list[psutil.Process]:
 
 def test_an_organiser_has_a_model_made_that_from_pretrained_loads(small, tmp_path, client, olga):
     checkpoint = add_checkpoint(small, tmp_path, 20)
+    credit(small, "vera", 64, timezone.now(), is_named=True)
     act = f"/console/checkpoints/{checkpoint.pk}/pack/"
     client.force_login(olga)
     client.post(act)
@@ -60,7 +62,12 @@ def test_an_organiser_has_a_model_made_that_from_pretrained_loads(small, tmp_pat
     theirs = dict(model.named_parameters())
     assert all(torch.equal(theirs[n], p) for n, p in learner.model.named_parameters())
     assert transformers.AutoTokenizer.from_pretrained(tmp_path / "out").pad_token == "<pad>"
-    client.post(act)  # it is there already
+    card = (tmp_path / "out/README.md").read_text()
+    assert "vera" not in card and "are on [this card's page](" in card
+
+    client.post(act)  # with what is known by now
+    client.post(act)
+    packing.do(packing.claim(timezone.now()), threading.Event())
     assert packing.claim(timezone.now()) is None
     services.retire(small, timezone.now())
     add_checkpoint(small, tmp_path, 40)

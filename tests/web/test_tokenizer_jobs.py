@@ -97,8 +97,8 @@ def test_b07_two_jobs_make_one_tokenizer_once_and_cancelling_ends_it(client, olg
         job.join(DEADLINE_S)
     assert not programs()
     large.refresh_from_db()
-    assert (large.state, large.reason, large.artifact) == (State.CANCELLED, "by olga", None)
-    assert "Cancelled: by olga" in client.get(f"{PAGE}making/{large.pk}/").text
+    assert (large.state, large.reason, large.artifact) == (State.CANCELLED, "by an organiser", None)
+    assert "Cancelled: by an organiser" in client.get(f"{PAGE}making/{large.pk}/").text
     client.post(f"{PAGE}making/{large.pk}/cancel/")
     assert Entry.objects.filter(action="tokenizer.cancelled").count() == 1
 

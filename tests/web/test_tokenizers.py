@@ -145,5 +145,8 @@ def test_files_are_added_by_whoever_runs_the_site(db, tmp_path):
     assert (found.kind, found.title, found.credit) == (Kind.TEXT, "poem.txt", "me")
     with pytest.raises(CommandError, match="it is no tokenizer"):
         call_command("add_file", "tokenizer", str(tmp_path / "poem.txt"))
+    (tmp_path / "empty.txt").touch()
+    with pytest.raises(CommandError, match="it is empty"):
+        call_command("add_file", "text", str(tmp_path / "empty.txt"))
     with pytest.raises(CommandError, match="cannot be read: No such file"):
         call_command("add_file", "text", str(tmp_path / "nothing.txt"))

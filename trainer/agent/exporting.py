@@ -35,7 +35,8 @@ def export(given: argparse.Namespace) -> int:
         base = find_base(recipe.base, given.base, given.site.rstrip("/"))
         from trainer.engine import export as engine
 
-        engine.export(given.checkpoint, recipe, base, _pad(recipe, given.tokenizer), given.folder)
+        pad_id, end_id = _special(recipe, given.tokenizer)
+        engine.export(given.checkpoint, recipe, base, pad_id, given.folder, end_id)
         if given.tokenizer is not None:
             save_tokenizer(recipe, given.tokenizer, given.folder)
     except OSError as error:
@@ -49,13 +50,17 @@ def export(given: argparse.Namespace) -> int:
     return 0
 
 
-def _pad(recipe: Recipe, tokenizer: Path | None) -> int:
-    """The id of what fills a batch up: 0 where nobody says. Raises ValueError."""
+def _special(recipe: Recipe, tokenizer: Path | None) -> tuple[int, int | None]:
+    """The ids of what fills a batch up and ends a text: 0 and None where nobody says.
+
+    Raises ValueError.
+    """
     if tokenizer is None:
-        return 0
+        return 0, None
     if web.sha256_of(tokenizer) != recipe.tokenizer.file.sha256:
         raise ValueError(f"{tokenizer} is not the recipe's tokenizer: its SHA-256 differs")
-    return Tokenizer.of(recipe, tokenizer).pad
+    found = Tokenizer.of(recipe, tokenizer)
+    return found.pad, found.end
 
 
 def read_recipe(path: Path) -> Recipe:

@@ -15,10 +15,18 @@ from trainer.recipe import Recipe
 ADAPTER = "adapter"  # folder in the folder
 
 
-def export(path: Path, recipe: Recipe, base: Path | None, pad_id: int, folder: Path) -> None:
+def export(
+    path: Path,
+    recipe: Recipe,
+    base: Path | None,
+    pad_id: int,
+    folder: Path,
+    end_id: int | None = None,
+) -> None:
     """Writes the model of checkpoint `path` into `folder`, in float32, and an adapter beside it.
 
-    `base`: the folder with the recipe's. Raises ValueError (BadCheckpoint among them) and OSError.
+    `base`: the folder with the recipe's. `end_id`: of the token that ends a text, if that is known.
+    Raises ValueError (BadCheckpoint among them) and OSError.
     """
     learner = Learner(recipe, pad_id, base)
     learner.load(path)
@@ -29,7 +37,16 @@ def export(path: Path, recipe: Recipe, base: Path | None, pad_id: int, folder: P
         is_beside = adapter.in_peft
         model = _merged(learner, path, base, folder / ADAPTER) if is_beside else _put(learner, base)
     model.config.use_cache = True
+    if model.can_generate():
+        _end_texts(model, end_id if recipe.base is None else None)
     model.cpu().save_pretrained(folder)
+
+
+def _end_texts(model: Any, end_id: int | None) -> None:
+    """What it writes ends where its training texts do; a base knows that itself."""
+    model.generation_config.use_cache = True
+    if end_id is not None:
+        model.config.eos_token_id = model.generation_config.eos_token_id = end_id
 
 
 def _merged(learner: Learner, path: Path, base: Path, folder: Path) -> Any:

@@ -101,6 +101,18 @@ def retire(checkpoint: Checkpoint, now: datetime) -> None:
         checkpoint.size_bytes = checkpoint.artifact.size_bytes
     checkpoint.artifact, checkpoint.model, checkpoint.retired_at = None, None, now
     checkpoint.save()
+    _let_go(files)
+
+
+@transaction.atomic
+def take_model(checkpoint: Checkpoint, model: Artifact) -> None:
+    """As what others load of it; an earlier one goes."""
+    old, checkpoint.model = checkpoint.model, model
+    checkpoint.save(update_fields=["model"])
+    _let_go([old] if old is not None else [])
+
+
+def _let_go(files: list[Artifact]) -> None:
     for file in files:
         is_needed = Checkpoint.objects.filter(Q(artifact=file) | Q(model=file)).exists()
         if file.kind in OF_CHECKPOINTS and not is_needed:

@@ -21,10 +21,13 @@ def site_text(artifact: Any) -> Text:
     return Text(kind="site", file=file_of(artifact), credit=artifact.credit)
 
 
-def chosen_texts(cleaned: Mapping[str, Any], artifacts: Mapping[str, Any]) -> list[Text]:
+def chosen_texts(
+    cleaned: Mapping[str, Any], artifacts: Mapping[str, Any], known: Mapping[str, str]
+) -> list[Text]:
     """Files of the site as the form lists them, then what is on the web, then volunteers' own.
 
-    Raises ValidationError where there are other than as many weights.
+    `known`: whose those on the web are, by their keys. Raises ValidationError where there are other
+    than as many weights.
     """
     texts = [site_text(file) for key, file in artifacts.items() if key in cleaned["texts"]]
     texts += [Text(kind="http", url=url) for url in cleaned["text_url"]]
@@ -36,8 +39,12 @@ def chosen_texts(cleaned: Mapping[str, Any], artifacts: Mapping[str, Any]) -> li
             f"There are {len(texts)} texts and {len(weights)} shares: write one for each text, or "
             "none, and they are read alike."
         )
-    pairs = zip(texts, weights, strict=True)
-    return [text.model_copy(update={"weight": weight}) for text, weight in pairs]
+    return [
+        text.model_copy(
+            update={"weight": weight, "credit": text.credit or known.get(key_of(text), "")}
+        )
+        for text, weight in zip(texts, weights, strict=True)
+    ]
 
 
 def key_of(text: Text) -> str:

@@ -208,7 +208,7 @@ class CollaborationForm(forms.Form):
             {
                 "collaboration": slug,
                 "tokenizer": Tokenizer(file=file_of(tokenizer), vocab_size=tokenizer.vocab_size),
-                "texts": chosen_texts(cleaned, self.artifacts),
+                "texts": chosen_texts(cleaned, self.artifacts, self.initial.get("credits", {})),
                 "held_out": site_text(self.artifacts[held_out]) if held_out else None,
                 "base": self.bases[cleaned["base"]][1] if cleaned["base"] else None,
                 **{of: self._choice(cleaned, of) for of in FOLDERS},

@@ -27,6 +27,7 @@ def initial_of(collaboration: Collaboration) -> dict[str, Any]:
         "texts": [text.file.sha256 for text in recipe.texts if text.file],
         "text_url": "\n".join(text.url for text in recipe.texts if text.kind == "http"),
         "dataset": "\n".join(words_of(text.dataset) for text in recipe.texts if text.dataset),
+        "credits": {key_of(text): text.credit for text in recipe.texts},
         "weights": weights if len(set(weights.values())) > 1 else "",
         "own_texts": recipe.is_private,
         "held_out": recipe.held_out.file.sha256 if recipe.held_out and recipe.held_out.file else "",

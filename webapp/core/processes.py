@@ -9,7 +9,14 @@ import sys
 from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
-SECRETS = ("HUB_TOKEN", "SECRET_KEY")
+SECRETS = (
+    "HUB_TOKEN",
+    "SECRET_KEY",
+    "DATABASE_URL",
+    "EMAIL_URL",
+    "GITHUB_LOGIN_SECRET",
+    "GOOGLE_LOGIN_SECRET",
+)
 
 
 def follow_parent_into_death() -> None:

@@ -127,7 +127,7 @@ def cancel(evaluation: Evaluation, *, by: User) -> None:
     locked = jobs.lock(evaluation)
     if locked is None or locked.is_over:
         raise UserError(f"{evaluation.title} is {evaluation.state} already.")
-    jobs.end(locked, State.CANCELLED, f"by {by}")
+    jobs.end(locked, State.CANCELLED, "by an organiser")
     record(actor=by, action="evaluation.cancelled", subject=locked)
 
 

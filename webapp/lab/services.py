@@ -72,7 +72,7 @@ def cancel(trial: Trial, *, by: User) -> None:
     locked = Trial.objects.select_for_update().get(pk=trial.pk)
     if locked.is_over:
         raise UserError(f"{locked.title} is {locked.state} already.")
-    jobs.end(locked, State.CANCELLED, f"by {by}")
+    jobs.end(locked, State.CANCELLED, "by an organiser")
     record(actor=by, action="experiment.cancelled", subject=locked)
 
 

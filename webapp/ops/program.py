@@ -12,7 +12,7 @@ from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from webapp.core.processes import follow_parent_into_death, signal_group
+from webapp.core.processes import follow_parent_into_death, signal_group, without_secrets
 
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
@@ -43,7 +43,8 @@ def log_file(path: Path) -> logging.Logger:
 class Program:
     """`ready` answers whether the program serves; without it, running counts as ready.
 
-    It is killed when it has not ended `stop_s` seconds after SIGTERM.
+    It is killed when it has not ended `stop_s` seconds after SIGTERM. What is not the site itself
+    gets none of its secrets.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Program:
         log: Path,
         ready: Probe | None = None,
         env: Mapping[str, str] | None = None,
+        is_site: bool = False,
         nice: int = 0,
         stop_s: float = STOP_S,
         again: Callable[[int], bool] = lambda code: True,
@@ -61,7 +63,8 @@ class Program:
         self.name = name
         self.stop_s = stop_s
         self.command = list(command)
-        self.env = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
+        known = os.environ if is_site else without_secrets()
+        self.env = {**known, "PYTHONUNBUFFERED": "1", **(env or {})}
         self.is_ready = asyncio.Event()
         self.restarts = 0
         self._ready, self._nice, self._again = ready, nice, again

@@ -44,6 +44,7 @@ def web() -> Program:
         "web",
         [sys.executable, "-m", "uvicorn", "webapp.asgi:application", *flags.split()],
         log=log("web"),
+        is_site=True,
         ready=answers_http(host, settings.HTTP_PORT, "/ping"),
     )
 
@@ -56,6 +57,7 @@ def worker() -> Program:
         "worker",
         [sys.executable, "-m", "celery", "-q", "-A", "webapp", "worker", *flags.split(), schedule],
         log=log("worker"),
+        is_site=True,
     )
 
 
@@ -65,6 +67,7 @@ def coordinator() -> Program:
         "coordinator",
         [sys.executable, str(MANAGE), "coordinator"],
         log=log("coordinator"),
+        is_site=True,
         stop_s=20.0,
     )
 

@@ -53,9 +53,10 @@ class Data:
     is_private: bool
 
 
-def card(checkpoint: Checkpoint) -> str:
+def card(checkpoint: Checkpoint, *, names_people: bool = True) -> str:
     """Of one that is kept, as of now."""
-    return render_to_string(TEMPLATE, facts(checkpoint, timezone.now()))
+    found = facts(checkpoint, timezone.now())
+    return render_to_string(TEMPLATE, {**found, "names_people": names_people})
 
 
 def facts(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
@@ -86,6 +87,8 @@ def facts(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
         "tables": _results(tables(collaboration), checkpoint.file.sha256),
         "site_name": settings.SITE_NAME,
         "address": f"{settings.SITE_URL}{page}",
+        "card_address": settings.SITE_URL
+        + reverse("pages:model_card", args=[collaboration.slug, checkpoint.pk]),
         "now": now,
     }
 

@@ -13,7 +13,7 @@ from django.db import transaction
 from webapp.accounts.models import User
 from webapp.artifacts.links import Missing, base_words, link
 from webapp.artifacts.models import Checkpoint, Kind
-from webapp.artifacts.services import register_file
+from webapp.artifacts.services import register_file, take_model
 from webapp.audit.services import record
 from webapp.collaborations import access
 from webapp.core import jobs
@@ -30,7 +30,7 @@ README = "README.md"
 
 @transaction.atomic
 def ask(checkpoint: Checkpoint, *, by: User) -> Packing:
-    """Once for each, and again where it came to nothing. Raises UserError."""
+    """Also again: the card in it is as of when it was made. Raises UserError."""
     access.require(by, "keep", checkpoint.collaboration)
     packing = _of(checkpoint, by)
     about, detail = checkpoint.collaboration, {"round": checkpoint.round}
@@ -48,7 +48,7 @@ def _of(checkpoint: Checkpoint, by: User | None) -> Packing:
     packing, _ = Packing.objects.get_or_create(
         checkpoint=fresh, defaults={"title": title, "organiser": by}
     )
-    if packing.state in PENDING or fresh.model_id is not None:
+    if packing.state in PENDING:
         return packing
     packing.state, packing.reason = State.WAITING, ""
     packing.save(update_fields=["state", "reason"])
@@ -99,7 +99,8 @@ def do(packing: Packing, stopping: threading.Event) -> None:
         if failure:
             jobs.fail(packing, failure.replace(f"{folder}/", ""))
         elif jobs.note(packing, doing="packing it"):
-            (folder / "model" / README).write_text(card(checkpoint), encoding="utf-8")
+            about = card(checkpoint, names_people=False)  # the file outlives their consent
+            (folder / "model" / README).write_text(about, encoding="utf-8")
             packed = folder / f"{checkpoint.collaboration.slug}-round-{checkpoint.round}.zip"
             _pack(folder / "model", packed)
             _finish(packing, packed)
@@ -141,6 +142,5 @@ def _finish(packing: Packing, packed: Path) -> None:
     if checkpoint.artifact_id is None:
         jobs.end(locked, State.FAILED, "Its checkpoint was deleted meanwhile.")
         return
-    checkpoint.model = register_file(packed, Kind.MODEL, title=locked.title)
-    checkpoint.save(update_fields=["model"])
+    take_model(checkpoint, register_file(packed, Kind.MODEL, title=locked.title))
     jobs.end(locked, State.FINISHED)

@@ -76,7 +76,7 @@ def cancel(push: Push, *, by: User) -> None:
     locked = jobs.lock(push)
     if locked is None or locked.is_over:
         raise UserError(f"This push is {push.state} already.")
-    jobs.end(locked, State.CANCELLED, f"by {by}")
+    jobs.end(locked, State.CANCELLED, "by an organiser")
     about, detail = push.checkpoint.collaboration, {"repository": push.repository}
     record(actor=by, action="checkpoints.push_cancelled", subject=about, detail=detail)
 

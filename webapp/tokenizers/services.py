@@ -57,7 +57,7 @@ def cancel(making: Making, *, by: User) -> None:
     locked = jobs.lock(making)
     if locked is None or locked.is_over:
         raise UserError(f"{making.title} is {making.state} already.")
-    jobs.end(locked, State.CANCELLED, f"by {by}")
+    jobs.end(locked, State.CANCELLED, "by an organiser")
     record(actor=by, action="tokenizer.cancelled", subject=locked)
 
 

@@ -24,6 +24,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **given: Any) -> None:
         file: Path = given["file"]
         try:
+            if not file.stat().st_size:
+                raise ValueError("it is empty")
             artifact = register_file(
                 file,
                 given["kind"],
