@@ -194,3 +194,21 @@ def test_the_command_lists_opens_and_says_in_a_line_what_is_wrong(data):
     assert "A small model of English is open: http" in out.getvalue()
     assert "was there already, and is open" in out.getvalue()
     assert out.getvalue().count("Organiser account") == 1
+
+
+def test_a_recipe_that_is_broken_is_listed_with_its_reason_and_so_are_the_others(
+    data, monkeypatch
+):
+    good = (ready.FOLDER / "demo-causal.toml").read_text()
+    monkeypatch.setattr(ready, "FOLDER", data)
+    (data / "a-cut-off.toml").write_text("title = ")
+    (data / "b-nothing.toml").write_text('title = "Nothing"')
+    (data / "c-folder.toml").mkdir()
+    (data / "d-good.toml").write_text(good)
+    out = StringIO()
+    call_command("open_recipe", stdout=out)
+    cut_off, nothing, folder, fine = out.getvalue().splitlines()
+    assert cut_off.startswith("a-cut-off       cannot be opened: ") and "is not TOML" in cut_off
+    assert "b-nothing.toml is no recipe: texts: Field required." in nothing
+    assert "c-folder.toml cannot be read: Is a directory." in folder
+    assert fine == "d-good          A small model of English"

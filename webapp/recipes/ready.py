@@ -150,6 +150,8 @@ def read(name: str, *, offline: bool = False) -> Ready:
         raise UserError(f"{_told(path)} is no recipe: {first_problem(error)}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{_told(path)} is not TOML: {error}.") from error
+    except OSError as error:
+        raise UserError(f"{_told(path)} cannot be read: {error.strerror}.") from error
 
 
 def _offline(said: dict[str, Any]) -> dict[str, Any]:

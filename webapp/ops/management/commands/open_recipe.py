@@ -39,8 +39,13 @@ class Command(BaseCommand):
             ) from error
 
     def _list(self) -> None:
+        """A file that is no recipe is told as such, and the others are listed."""
         for name in ready.names():
-            found = ready.read(name)
+            try:
+                found = ready.read(name)
+            except UserError as error:
+                self.stdout.write(f"{name:16}cannot be opened: {error}")
+                continue
             form = ""
             if found.needs_a_hub:
                 form = " (needs a hub" + ("; --offline does not)" if found.offline else ")")
