@@ -173,6 +173,24 @@ def test_an_address_of_another_collaboration_is_refused_with_what_to_do(olga):
         opened("demo-causal", olga, slug="No Name!")
 
 
+def test_a_recipe_that_differs_is_not_taken_for_the_one_that_is_open(olga):
+    existing = opened("demo-causal", olga)
+    found = ready.read("demo-causal")
+    bengal, heavy = ({"name": "bengali"}, {"weight": 2.0})
+    for part, changes in (
+        ("texts", {"texts": (found.texts[0].model_copy(update=bengal),)}),
+        ("texts", {"texts": (found.texts[0].model_copy(update=heavy),)}),
+        ("texts", {"texts": found.texts * 2}),
+        ("tokenizer", {"tokenizer": found.tokenizer.model_copy(update={"size": 300})}),
+        ("optimizer", {"recipe": found.recipe | {"optimizer": {"learning_rate": 0.5}}}),
+    ):
+        with pytest.raises(
+            UserError, match=rf"another .* Not as in this recipe: {part}\. .*--slug"
+        ):
+            open_ready(found.model_copy(update=changes), by=olga)
+    assert open_ready(found, by=olga) == (existing, False)
+
+
 def test_a_task_whose_data_somebody_has_to_put_down_is_told_with_the_place(olga, data):
     found = ready.read("demo-en")
     task = found.tasks[0].model_copy(update={"data": "ours"})
@@ -196,9 +214,7 @@ def test_the_command_lists_opens_and_says_in_a_line_what_is_wrong(data):
     assert out.getvalue().count("Organiser account") == 1
 
 
-def test_a_recipe_that_is_broken_is_listed_with_its_reason_and_so_are_the_others(
-    data, monkeypatch
-):
+def test_a_recipe_that_is_broken_is_listed_with_its_reason_and_so_are_the_others(data, monkeypatch):
     good = (ready.FOLDER / "demo-causal.toml").read_text()
     monkeypatch.setattr(ready, "FOLDER", data)
     (data / "a-cut-off.toml").write_text("title = ")

@@ -66,17 +66,32 @@ def _called(slug: str, ready: Ready) -> Ready:
 
 
 def _opened(ready: Ready) -> Collaboration | None:
-    """The one that was opened from it. Raises UserError when its address has another model."""
+    """The one that was opened from it. Raises UserError when its address has another."""
     slug = ready.recipe["collaboration"]
     existing = Collaboration.objects.filter(slug=slug).first()
     if existing is None:
         return None
-    if existing.recipe.family.model_dump() != ready.outline().family.model_dump():
+    if others := _differences(existing.recipe, ready):
         raise UserError(
-            f"There is another collaboration at /c/{slug}/ already: {existing.title}.",
+            f"There is another collaboration at /c/{slug}/ already: {existing.title}. "
+            f"Not as in this recipe: {', '.join(others)}.",
             "Choose another short name with --slug.",
         )
     return existing
+
+
+def _differences(recipe: Recipe, ready: Ready) -> list[str]:
+    """The parts of `recipe` that are not as `ready` says; hashes of files that are made anew with
+    each release of a package do not count, nor does what is held out of them."""
+    wanted = ready.outline()
+    rest = set(Recipe.model_fields) - {"texts", "tokenizer", "held_out"}
+    found = {name for name in rest if getattr(recipe, name) != getattr(wanted, name)}
+    pairs = list(zip(recipe.texts, ready.texts, strict=False))
+    if len(recipe.texts) != len(ready.texts) or not all(texts.is_made_of(*pair) for pair in pairs):
+        found.add("texts")
+    if not tokenizer.may_be(recipe.tokenizer.vocab_size, ready.tokenizer):
+        found.add("tokenizer")
+    return [name.replace("_", " ") for name in Recipe.model_fields if name in found]
 
 
 def _recipe(ready: Ready, made: Artifact, found: texts.Texts) -> Recipe:

@@ -14,6 +14,8 @@ from webapp.recipes import corpora, hub
 from webapp.recipes.corpora.base import Corpus, is_held_out, write
 from webapp.recipes.ready import PackageText, Ready
 
+TRAINING, HELD_OUT = "training text", "held-out text"
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -35,8 +37,8 @@ def find(ready: Ready, folder: Path) -> Texts:
     for text in ready.texts:
         if isinstance(text, PackageText):
             corpus = _corpus(text.name)
-            file = _register(corpus, folder, "training text", lambda one: not is_held_out(one))
-            held_out = held_out or _register(corpus, folder, "held-out text", is_held_out)
+            file = _register(corpus, folder, TRAINING, lambda one: not is_held_out(one))
+            held_out = held_out or _register(corpus, folder, HELD_OUT, is_held_out)
             files.append(file)
             texts.append(_as_text(file, text.weight))
         else:
@@ -48,6 +50,18 @@ def find(ready: Ready, folder: Path) -> Texts:
 
 def file_of(artifact: Artifact) -> File:
     return File(sha256=artifact.sha256, size_bytes=artifact.size_bytes, filename=artifact.filename)
+
+
+def is_made_of(text: Text, said: PackageText | Text) -> bool:
+    """Whether a recipe's `text` is what a ready recipe says, whatever is told of whose it is."""
+    if isinstance(said, PackageText):
+        named = text.file.filename if text.file else ""
+        return (named, text.weight) == (_filename(said.name, TRAINING), said.weight)
+    return text.model_dump(exclude={"credit"}) == said.model_dump(exclude={"credit"})
+
+
+def _filename(name: str, what: str) -> str:
+    return f"{name}-{what.split()[0]}.jsonl"
 
 
 def _as_text(artifact: Artifact, weight: float = 1.0) -> Text:
@@ -62,6 +76,6 @@ def _corpus(name: str) -> Corpus:
 
 
 def _register(corpus: Corpus, folder: Path, what: str, belongs: Callable[[str], bool]) -> Artifact:
-    path = folder / f"{corpus.name}-{what.split()[0]}.jsonl"
+    path = folder / _filename(corpus.name, what)
     write(filter(belongs, corpus.documents), path)
     return register_file(path, Kind.TEXT, title=f"{corpus.name}: {what}", credit=corpus.credit)

@@ -54,6 +54,13 @@ def find(
     return _made_by_job(wanted, texts, title, by, stopping)
 
 
+def may_be(vocab_size: int, wanted: Pairs | Unigram | Published) -> bool:
+    """Whether one of so many tokens was made as is wanted: out of a short text come fewer."""
+    if isinstance(wanted, Published):
+        return vocab_size == wanted.size
+    return vocab_size <= wanted.size
+
+
 def _fetched(wanted: Published, path: Path, title: str) -> Artifact:
     hub.fetch_tokenizer(wanted.name, wanted.revision, path)
     try:
