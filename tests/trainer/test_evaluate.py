@@ -163,6 +163,14 @@ def test_a_model_learns_classes_beside_its_baselines(tmp_path, capsys):
     assert found["scores"]["accuracy"]["mean"] > 0.9 > majority and linear == 1
 
 
+def test_classes_that_only_the_test_has_are_told(tmp_path, capsys):
+    folder = make_model(tmp_path / "model")
+    (tmp_path / "b.csv").write_text("label,text\npeople,Asha\nfood,rice\nfood,salt")
+    data = [write_classes(tmp_path / "a.csv", 20), tmp_path / "b.csv"]
+    found = evaluated(capsys, "classes", folder, *data, "--epochs", 1)["data"]
+    assert (found["classes"], found["classes only the test has"]) == (3, 1)
+
+
 def test_every_word_of_a_long_sentence_has_one_place_on_its_first_piece(tmp_path):
     folder = make_model(tmp_path / "model")
     words = ["Asha", "unpronounceable" * 20, "\u200d", "Dhaka"] * 9

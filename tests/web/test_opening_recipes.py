@@ -95,6 +95,7 @@ def test_the_reduced_sahajbert_has_its_tokenizer_made_by_a_job_and_labelled_data
     (task,) = collaboration.evaluation_tasks.all()
     rows = [json.loads(line) for line in place_of(task).read_text().splitlines()]
     assert rows[0] == {"text": SENTENCES[0], "label": "odd"} and len(rows) == len(SENTENCES)
+    assert open_ready(found, by=olga) == (collaboration, False)
     open_ready(found, by=olga, slug="again", tell=said.append)
     assert Making.objects.count() == 1 and len(said) == 1
 
@@ -137,6 +138,7 @@ def test_sahajbert_is_opened_where_a_hub_has_its_texts_and_tokenizer(olga, monke
     named = ["unimelb-nlp/wikiann bn", "ai4bharat/indic_glue sna.bn"]
     assert [task.dataset for task in tasks] == named and not missing(collaboration)
     assert collaboration.state == State.OPEN
+    assert opened("sahajbert-bn", olga) == collaboration  # which needs no hub
 
 
 def test_a_hub_that_has_not_what_it_needs_is_told_and_nothing_is_opened(olga, monkeypatch):

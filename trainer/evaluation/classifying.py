@@ -43,6 +43,7 @@ def evaluate(model: Evaluated, data: Split, plan: Plan, report: Report) -> Resul
         "texts to learn from": len(train),
         "texts of the test": len(test),
         "classes": len(labels),
+        "classes only the test has": len(set(truth) - {row.label for row in data.train}),
         "texts cut": cut,
         "rows without a text": data.left_out,
     }
