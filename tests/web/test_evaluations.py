@@ -237,6 +237,19 @@ def test_an_organiser_enters_a_task_asks_for_it_and_enters_baselines(small, tmp_
     assert Entry.objects.filter(action__startswith="evaluation.").count() == 7
 
 
+@pytest.mark.parametrize("field", ["score", "std"])
+def test_a_baseline_that_no_score_can_be_is_refused_in_words(small, client, olga, field):
+    task = add_task(small)
+    client.force_login(olga)
+    name = f"baseline-{task.pk}"
+    given = {"baseline": task.pk, f"{name}-name": "Best", f"{name}-score": "1e9"}
+    for wrong in ("-0.1", "1.1e9", "1e400", "nan", "inf", "-inf"):
+        page = client.post(PAGE, given | {f"{name}-{field}": wrong}).text
+        assert "Enter a number from 0 to 1,000,000,000." in page, wrong
+    assert not Baseline.objects.exists()
+    assert client.post(PAGE, given).status_code == 302 and client.get(PAGE).status_code == 200
+
+
 def test_only_organisers_change_anything(small, client):
     task = add_task(small)
     client.force_login(make_user("victor"))

@@ -10,6 +10,8 @@ from webapp.collaborations.models import Collaboration
 from webapp.evaluations import data
 from webapp.evaluations.models import Baseline, Kind, Task
 
+MOST_SCORE = 10**9
+
 
 class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
     """After `is_valid()`, `instance` is the task, not saved yet."""
@@ -45,10 +47,20 @@ class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
 
+class ScoreField(forms.FloatField):
+    default_error_messages = dict.fromkeys(
+        ("invalid", "min_value", "max_value"), f"Enter a number from 0 to {MOST_SCORE:,}."
+    )
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given, min_value=0, max_value=MOST_SCORE)
+
+
 class BaselineForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Baseline
         fields = ["name", "score", "std", "source"]
+        field_classes = {"score": ScoreField, "std": ScoreField}
 
     def __init__(self, task: Task, given: Any = None) -> None:
         super().__init__(given, instance=Baseline(task=task), prefix=f"baseline-{task.pk}")

@@ -14,6 +14,7 @@ from trainer.parts import first_problem
 from trainer.recipe import File, Part, Recipe, Text, Tokenizer
 from trainer.tokenizing import Wanted
 from webapp.core.errors import UserError
+from webapp.evaluations.forms import MOST_SCORE
 
 FOLDER = settings.BASE_DIR / "recipes"
 # Stands for a file that is made only when the recipe is opened.
@@ -57,8 +58,8 @@ class Published(Part):
 
 class Baseline(Part):
     name: str = Field(min_length=1, max_length=80)
-    score: float
-    std: float | None = Field(None, ge=0)
+    score: float = Field(ge=0, le=MOST_SCORE)
+    std: float | None = Field(None, ge=0, le=MOST_SCORE)
     source: str = Field(min_length=1, max_length=300)
 
 
