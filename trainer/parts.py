@@ -38,12 +38,16 @@ class File(Part):
     filename: str = Field(pattern=r"^[A-Za-z0-9._-]{1,120}$")
 
 
+# Begins a name, and what may follow: no "..", which would be another place, and no option.
+PLAIN = "[A-Za-z0-9_][A-Za-z0-9._-]"
+
+
 class DataSet(Part):
     """Of a hub, by its name there. `column` has the text; "": text, a chat or an instruction."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9._-]{1,96}(/[A-Za-z0-9._-]{1,96})?$")
-    config: str = Field("default", pattern=r"^[A-Za-z0-9._-]{1,120}$")
-    split: str = Field("train", pattern=r"^[A-Za-z0-9._-]{1,120}$")
+    name: str = Field(pattern=rf"^{PLAIN}{{0,95}}(/{PLAIN}{{0,95}})?$")
+    config: str = Field("default", pattern=rf"^{PLAIN}{{0,119}}$")
+    split: str = Field("train", pattern=rf"^{PLAIN}{{0,119}}$")
     column: str = Field("", max_length=120)
 
 

@@ -50,6 +50,12 @@ def test_texts_may_have_commas_newlines_and_quotes(tmp_path):
         (sentences, "d", "a\tO\n\tO\n", "line 2, is no word with its tag"),
         (sentences, "d", b"a O\nb\xff O\n", "line 2, is not UTF-8"),
         (sentences, "d", "\n\n", "is empty"),
+        (
+            sentences,
+            "d",
+            '\n{"text": "a b"}\n{"text": "c"}\n',
+            "line 2, is JSON. Tags",
+        ),
         (examples, "d.csv", "text;label\n", "line 1: the columns text and label are not"),
         (examples, "d.csv", "", "line 1: the columns"),
         (examples, "d.csv", "text,label\na,b\na,b,c\n", "line 3, has 3 columns, and its header 2"),

@@ -76,6 +76,11 @@ def test_an_organiser_names_a_data_set_of_a_hub_and_it_is_evaluated(
     for wrong, said in [
         ({"dataset": ""}, "Name its data, or a data set of a hub."),
         ({"columns": "tokens"}, "Two of them"),
+        ({"columns": "--x --y"}, "is no column"),
+        ({"dataset": "org/wikiann x y z a b c"}, "Four words at most"),
+        ({"dataset": "../wikiann"}, "Write it like unimelb-nlp/wikiann bn train test"),
+        ({"dataset": "--help"}, "Write it like"),
+        ({"dataset": "org/wikiann bn train ../x"}, "Here: split: "),
         ({"kind": "perplexity"}, "Perplexity is of a text"),
     ]:
         assert said in client.post(PAGE, fields | wrong).text
@@ -96,6 +101,15 @@ def test_an_organiser_names_a_data_set_of_a_hub_and_it_is_evaluated(
     assert (evaluation.state, evaluation.reason) == (State.FINISHED, "")
     assert evaluation.result["data"]["sentences of the test"] == 9
     assert "org/wikiann bn" in client.get(PAGE).text
+
+
+def test_perplexity_of_a_folder_is_refused_by_the_form(small, client, olga):
+    client.force_login(olga)
+    (data.folder() / "both").mkdir(parents=True)
+    fields = {"title": "Both", "kind": "perplexity", "every": 0, "starts": 3, "epochs": 1}
+    fields |= {"rate": 0.0003, "data": "file:both"}
+    assert "this is a folder" in client.post(PAGE, fields).text and not Task.objects.exists()
+    assert client.post(PAGE, fields | {"kind": "tags"}).status_code == 302
 
 
 def test_bad_data_are_told_to_organisers_with_their_line_and_no_path(small, tmp_path, client, olga):
@@ -248,6 +262,17 @@ def test_a_baseline_that_no_score_can_be_is_refused_in_words(small, client, olga
         assert "Enter a number from 0 to 1,000,000,000." in page, wrong
     assert not Baseline.objects.exists()
     assert client.post(PAGE, given).status_code == 302 and client.get(PAGE).status_code == 200
+
+
+def test_a_baseline_of_a_task_that_is_gone_is_told_with_what_was_typed(small, client, olga):
+    task = add_task(small)
+    client.force_login(olga)
+    name = f"baseline-{task.pk}"
+    given = {"baseline": task.pk, f"{name}-name": "XLM-R", f"{name}-score": "96.48"}
+    task.delete()
+    page = client.post(PAGE, given).text
+    assert "no such task any more" in page and "not entered: XLM-R, 96.48." in page
+    assert "no such task any more" in client.post(PAGE, {"baseline": "x"}).text
 
 
 def test_only_organisers_change_anything(small, client):

@@ -127,9 +127,13 @@ def test_a_data_set_of_a_hub_is_named_in_words_and_comes_back_in_them(files, olg
     assert dataset_of(again.split()) == dataset
 
 
-@pytest.mark.parametrize("typed", ["a/b/c", "https://x.org/d", "a/b c/d", "a/b c d" + " x" * 100])
+@pytest.mark.parametrize(
+    "typed",
+    ["a/b/c", "https://x.org/d", "a/b c/d", "a/b c d" + " x" * 100, "../x", "a/..", "a/b ..", "-h"],
+)
 def test_a_data_set_that_cannot_be_one_is_refused_with_an_example(files, typed):
-    form = filled(files, dataset=typed)
+    form = filled(files, texts=[], dataset=typed)
+    assert set(form.errors) == {"dataset"}  # and no word of texts that are missing
     assert "wikimedia/wikipedia 20231101.bn" in str(form.errors["dataset"])
 
 

@@ -87,6 +87,7 @@ def sentences(path: Path) -> list[Sentence]:
             continue
         if not found and not rows:
             divider = "\t" if "\t" in line else None
+            _refuse_json(path, number, line)
         columns = line.split(divider)
         if len(columns) < 2 or not columns[0] or not columns[-1].strip():
             raise DataError(
@@ -95,6 +96,19 @@ def sentences(path: Path) -> list[Sentence]:
             )
         rows.append((columns[0], columns[-1].strip()))  # a word may be a blank: U+3000 is one
     return _some(path, found)
+
+
+def _refuse_json(path: Path, number: int, line: str) -> None:
+    """Its words would be taken for a word and its tag. Raises DataError."""
+    try:
+        is_json = isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        is_json = False
+    if is_json:
+        raise DataError(
+            f"{path}, line {number}, is JSON. Tags are of CoNLL files: a word a line with its tag "
+            "last, and an empty line after each sentence"
+        )
 
 
 def examples(path: Path) -> list[Example]:

@@ -24,6 +24,7 @@ from webapp.collaborations.text_fields import AddressesField, WeightsField
 from webapp.core.templatetags.ui import byte_size, number
 
 FOLDERS = {"family": "families", "adapter": "adapters", "strategy": "strategies"}
+TEXTS = ("texts", "text_url", "dataset", "own_texts")
 NONE = ("", "None")
 STEP_SAMPLES = 8  # of a local step, where the organiser does not say
 
@@ -144,7 +145,7 @@ class CollaborationForm(forms.Form):
         own = self.draft.pk if self.draft else 0
         if Collaboration.objects.filter(slug=slug).exclude(pk=own).exists():
             self.add_error("slug", f"There is a collaboration called {slug} already.")
-        if not any(cleaned.get(name) for name in ("texts", "text_url", "dataset", "own_texts")):
+        if not any(cleaned.get(name) or name in self.errors for name in TEXTS):
             self.add_error("texts", "Choose a text, say where one is, or tick their own.")
         if cleaned.get("held_out") and cleaned["held_out"] in cleaned.get("texts", []):
             self.add_error("held_out", "This text is trained on: choose another one.")

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from pydantic import ValidationError
 
+from trainer.parts import first_problem
+from webapp.collaborations.dataset_field import dataset_of
 from webapp.collaborations.models import Collaboration
 from webapp.evaluations import data
 from webapp.evaluations.models import Baseline, Kind, Task
 
 MOST_SCORE = 10**9
+MOST_WORDS = 4  # of a data set
+EXAMPLE = "unimelb-nlp/wikiann bn train test"
 
 
 class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -33,7 +38,29 @@ class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
         columns: str = self.cleaned_data["columns"]
         if len(columns.split()) not in (0, 2):
             raise forms.ValidationError("Two of them: of words and tags, or of texts and labels.")
+        if strange := [column for column in columns.split() if column[0] == "-"]:
+            raise forms.ValidationError(f"{strange[0]!r} is no column: write them like text label.")
         return columns
+
+    def clean_dataset(self) -> str:
+        """A name, configuration and two splits."""
+        dataset: str = self.cleaned_data["dataset"]
+        words = dataset.split()
+        if len(words) > MOST_WORDS:
+            raise forms.ValidationError(
+                f"Four words at most, like {EXAMPLE}: its name, configuration and two splits. "
+                f"Here are {len(words)}."
+            )
+        try:
+            for name in (words[:3], [*words[:2], *words[3:]]):
+                if name:
+                    dataset_of(name)
+        except ValidationError as error:
+            raise forms.ValidationError(
+                f"Write it like {EXAMPLE}; what is after the name may be left out. "
+                f"Here: {first_problem(error)}."
+            ) from error
+        return dataset
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
@@ -42,8 +69,11 @@ class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
             self.instance.text, self.instance.file = data.chosen(value)
         if bool(value) == bool(dataset) and not {"data", "dataset"} & set(self.errors):
             raise forms.ValidationError("Name its data, or a data set of a hub.")
-        if dataset and cleaned.get("kind") == Kind.PERPLEXITY:
-            self.add_error("dataset", "Perplexity is of a text: choose one as its data.")
+        if cleaned.get("kind") == Kind.PERPLEXITY:
+            if dataset:
+                self.add_error("dataset", "Perplexity is of a text: choose one as its data.")
+            elif value and self.instance.file and (data.folder() / self.instance.file).is_dir():
+                self.add_error("data", "Perplexity is of one text, and this is a folder.")
         return cleaned
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from webapp.artifacts.selectors import newest_checkpoint
 from webapp.collaborations import access
 from webapp.core.errors import UserError
 from webapp.core.jobs import State
+from webapp.core.text import one_line
 from webapp.evaluations import data, services
 from webapp.evaluations.forms import BaselineForm, TaskForm
 from webapp.evaluations.models import Task
@@ -20,6 +23,8 @@ from webapp.evaluations.selectors import Table, tables
 from webapp.pages.acts import acting_user, back
 from webapp.pages.collaboration import find
 from webapp.pages.job_state import LOOKS
+
+MOST_TOLD = 500  # characters
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -61,11 +66,25 @@ def _lines(table: Table) -> list[tuple[Any, str, str]]:
     return [(line, *LOOKS[State(one.state)]) for line, one in rows if one is not None]
 
 
+def _gone(given: QueryDict) -> str:
+    """With what was typed, which no form shows any more."""
+    prefix = f"baseline-{given['baseline']}"
+    typed = (given.get(f"{prefix}-{name}", "") for name in BaselineForm.Meta.fields)
+    kept = one_line(", ".join(filter(None, typed)), MOST_TOLD)
+    return _(
+        "There is no such task any more, so this baseline was not entered: %(kept)s. "
+        "Enter it with another task."
+    ) % {"kept": kept or "–"}
+
+
 def _entered(request: HttpRequest, form: TaskForm, baselines: list[BaselineForm]) -> bool:
     """Whether something was; if not, the form that was filled in says why."""
     by = acting_user(request)
     filled: Any = next((one for one in [form, *baselines] if one.is_bound), None)
-    if filled is None or not filled.is_valid():
+    if filled is None:  # a baseline
+        messages.error(request, _gone(request.POST))
+        return False
+    if not filled.is_valid():
         return False
     try:
         if filled is form:
