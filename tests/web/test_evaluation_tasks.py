@@ -80,8 +80,9 @@ def test_an_organiser_enters_a_task_asks_for_it_and_enters_baselines(small, tmp_
     refused = client.post(PAGE, fields | {"starts": 2})
     assert "Nothing was entered yet" in refused.text and not Task.objects.exists()
     assert "not one of the available" in client.post(PAGE, fields | {"data": "file:../x"}).text
-    assert client.post(PAGE, fields).status_code == 302
+    assert client.post(PAGE, fields | {"title": "Na\u202emes"}).status_code == 302
     task = Task.objects.get()
+    assert task.title == "Names"
     assert "choose another name" in client.post(PAGE, fields).text
     assert "There is no checkpoint yet." in client.get(PAGE).text
     client.post(f"{ACTS}/{task.pk}/ask/")

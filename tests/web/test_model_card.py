@@ -101,6 +101,14 @@ def test_it_has_the_facts_and_says_what_is_unknown(db, tmp_path):
     assert "Ada" not in card(checkpoint) and "none of whom asked to be named" in card(checkpoint)
 
 
+def test_one_person_and_passes_in_16_bits_are_told_as_such(db, tmp_path):
+    checkpoint = add(make_collaboration("demo", precision="mixed"), tmp_path, 40)
+    credit(checkpoint.collaboration, "Ben", 200, checkpoint.created_at)
+    text = card(checkpoint)
+    assert "\nOne person, who did not ask to be named.\n" in text
+    assert "| Precision | passes in 16 bits where a device is faster" in text
+
+
 @pytest.mark.parametrize("family", sorted(catalogue.plugins("families")))
 def test_it_says_how_each_kind_of_model_is_loaded(family):
     objective = catalogue.create("families", Choice(name=family)).objective

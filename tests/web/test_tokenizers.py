@@ -7,6 +7,8 @@ import threading
 import pytest
 from django.core.management import CommandError, call_command
 from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Split
 
 from tests.trainer.bengali import BENGALI
 from tests.web.filled import filled as filled_draft
@@ -65,6 +67,22 @@ def test_a_tokenizer_is_made_tried_and_offered_for_collaborations(
     for words in ("unknown", "[CLS]", "How it was made", "Characters per token"):
         assert words in shown.text
     assert Entry.objects.filter(action="tokenizer.started", actor=olga).count() == 1
+
+
+def test_pieces_that_nobody_sees_are_named(client, olga, tmp_path):
+    path = tmp_path / "tokenizer.json"
+    known = Tokenizer(
+        WordLevel({"<unk>": 0, "a": 1, "\u200d": 2, "\u200b": 3, "b\u200c": 4}, "<unk>")
+    )
+    known.pre_tokenizer = Split("|", "removed")
+    known.save(str(path))
+    tokenizer = register_file(path, Kind.TOKENIZER, vocab_size=5)
+    client.force_login(olga)
+    page = client.post(f"{PAGE}{tokenizer.pk}/", {"text": "a|\u200d|\u200b|b\u200c"}).text
+    assert "<bdi>\u200d</bdi><small>ZWJ</small>" in page
+    assert "<bdi>\u200b</bdi><small>U+200B</small>" in page
+    assert "<bdi>b\u200c</bdi><small>ZWNJ</small>" in page
+    assert '<bdi>a</bdi><small class="num">1' in page
 
 
 def test_c16_a_model_that_guesses_hidden_tokens_gets_no_tokenizer_without_one(

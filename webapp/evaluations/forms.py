@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from trainer.parts import first_problem
 from webapp.collaborations.dataset_field import dataset_of
 from webapp.collaborations.models import Collaboration
+from webapp.core.text import one_line
 from webapp.evaluations import data
 from webapp.evaluations.models import Baseline, Kind, Task
 
@@ -18,12 +19,21 @@ MOST_WORDS = 4  # of a data set
 EXAMPLE = "unimelb-nlp/wikiann bn train test"
 
 
+class LineField(forms.CharField):
+    """Without the signs that nobody sees, some of which turn around what is beside them."""
+
+    def to_python(self, value: Any) -> str:
+        text: str = super().to_python(value)
+        return one_line(text, len(text))
+
+
 class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
     """After `is_valid()`, `instance` is the task, not saved yet."""
 
     class Meta:
         model = Task
         fields = ["title", "kind", "dataset", "columns", "every", "starts", "epochs", "rate"]
+        field_classes = {"title": LineField}
 
     def __init__(self, collaboration: Collaboration, given: Any = None) -> None:
         super().__init__(given, instance=Task(collaboration=collaboration))
@@ -90,7 +100,12 @@ class BaselineForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Baseline
         fields = ["name", "score", "std", "source"]
-        field_classes = {"score": ScoreField, "std": ScoreField}
+        field_classes = {
+            "name": LineField,
+            "score": ScoreField,
+            "std": ScoreField,
+            "source": LineField,
+        }
 
     def __init__(self, task: Task, given: Any = None) -> None:
         super().__init__(given, instance=Baseline(task=task), prefix=f"baseline-{task.pk}")

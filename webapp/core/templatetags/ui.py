@@ -15,8 +15,10 @@ from django import template
 from django.utils import timezone
 
 from webapp.core.phrases import PHRASES
+from webapp.core.text import hidden_signs
 
 register = template.Library()
+register.filter(hidden_signs)
 
 Number = TypeVar("Number", bound=float | Decimal)
 
