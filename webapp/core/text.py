@@ -10,7 +10,9 @@ JOINERS = "\u200c\u200d"  # Bengali, Persian and emoji need these two
 NAMES = {"\u200c": "ZWNJ", "\u200d": "ZWJ"}
 # Of no width, though their categories are those of letters and marks (Unicode's
 # Default_Ignorable_Code_Point): fillers, and selectors of a variant.
-FILLERS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
+FILLERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 
 
 def hidden_signs(text: str) -> str:
