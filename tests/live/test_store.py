@@ -135,9 +135,11 @@ def test_a_checkpoint_is_taken_over_and_a_false_one_becomes_a_warning(coordinato
 def test_a_rule_that_holds_finishes_the_collaboration(alice):
     collaboration = make_collaboration("short", finish=Finish(rounds=2))
     session = make_session(make_device(alice)[0], collaboration)
-    for moved in store(numbered(session, receipt(1), receipt(2))).moved:
-        finish_rules.check(moved)
-    collaboration.refresh_from_db()
+    for seq, number in enumerate((0, 1), start=1):  # the first round has the number 0
+        assert collaboration.state != "finished"
+        for moved in store(numbered(session, receipt(number), first=seq)).moved:
+            finish_rules.check(moved)
+        collaboration.refresh_from_db()
     assert (collaboration.state, "2 rounds" in collaboration.state_reason) == ("finished", True)
     assert "finished" in Event.objects.filter(what="state").latest("pk").text
 

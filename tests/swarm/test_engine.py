@@ -163,6 +163,7 @@ def test_a_finished_peer_hands_in_its_last_round(swarm: Swarm):
         assert member.said("left")[-1]["cause"] == "finished"
     assert all(receipt["accepted"] for receipt in peer.said("receipt"))
     assert coordinator.said("checkpoint")[-1]["round"] == peer.round + 1
+    assert coordinator.said("held_out")[-1]["round"] == peer.round
 
 
 def test_a_peer_of_two_processes_is_a_peer_like_any_other(swarm: Swarm):

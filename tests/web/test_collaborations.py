@@ -221,3 +221,11 @@ def test_a_collaboration_ends_by_its_rule_and_says_which(olga):
     assert collaboration.state == State.FINISHED
     assert "1.5" in collaboration.state_reason
     assert not finish_rules.check(collaboration)
+
+
+def test_a_last_round_that_went_back_to_earlier_parameters_is_the_last_all_the_same(olga):
+    collaboration = make_collaboration("short", finish=Finish(rounds=30))
+    services.note_round(collaboration, 28)
+    assert not finish_rules.check(collaboration)
+    collaboration.checkpoints.create(round=30)
+    assert finish_rules.check(collaboration)

@@ -42,7 +42,7 @@ class CoordinatorLoop(RoundLoop):
     ) -> None:
         self._folder, self._held_out, self._heard_at = folder, held_out, heard_at
         self._loss: float | None = None
-        self._saved = -1
+        self._saved = self._measured = -1
         self._finishing_since: float | None = None
         super().__init__(**common)
 
@@ -53,6 +53,8 @@ class CoordinatorLoop(RoundLoop):
         self._evaluate()
         cause = super().run()
         self._save()
+        if cause is LeaveCause.FINISHED:  # else it is measured at the next start
+            self._evaluate()
         return cause
 
     def standing(self) -> Standing:
@@ -60,19 +62,23 @@ class CoordinatorLoop(RoundLoop):
         return super().standing().model_copy(update=more)
 
     def work(self, view: View) -> None:
-        """Nothing to accumulate: it waits for the others."""
+        """Nothing to accumulate: it waits for the others. After the last round it has time to keep
+        what that led to, also where another member gave it."""
+        over = self.timing.over()
+        if over and self._measured != self.learner.round:
+            self._keep()
         chosen = len(self.turn.chosen or ())
         watching = (
             f"watching the round of {chosen} chosen peers" if chosen else "watching the round"
         )
-        reason = self.timing.missing(view) or watching
+        reason = over or self.timing.missing(view) or watching
         self.show(Activity.WAITING, reason if view.peers else "no peer is training yet")
         clock.sleep(POLL_S)
 
     def due(self, view: View, finishing: bool) -> bool:
         """Others follow it, so one peer that says it is ready is not enough to call them all."""
         group = expected_group(view, self.learner.round)
-        if not group or self.timing.lacks_offers(view):
+        if not group or self.timing.over() or self.timing.lacks_offers(view):
             return False
         timing = self.recipe.round
         samples = view.samples + view.samples_per_s * EARLY_S
@@ -91,16 +97,20 @@ class CoordinatorLoop(RoundLoop):
         self.outbox.report(RoundSeen(verdict=summary))
         self._loss = summary.loss
         if self.learner.round % self.recipe.round.checkpoint_every == 0:
-            self._save()
-            self._evaluate()
+            self._keep()
 
     def voided(self, summary: VerdictSummary) -> None:
         self.outbox.report(RoundSeen(verdict=summary))
 
+    def _keep(self) -> None:
+        self._save()
+        self._evaluate()
+
     def _evaluate(self) -> None:
-        """Measures the parameters that the last round led to, and reports them under that round."""
+        """Measures the parameters that the last round led to, once, and reports them under it."""
         done = self.learner.round - 1
-        if self._held_out and done >= 0:
+        is_new, self._measured = self._measured != self.learner.round, self.learner.round
+        if is_new and self._held_out and done >= 0:
             loss, tokens = self.learner.evaluate(self._held_out)
             self.outbox.report(HeldOut(round=done, loss=loss, tokens=tokens))
 

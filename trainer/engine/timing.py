@@ -30,7 +30,7 @@ class Timing:
         loop = self._loop
         abreast = expected_group(view, loop.learner.round)
         samples = loop.swarm_samples()
-        if samples <= 0 or not self._has_met(view) or self.lacks_coordinator(view):
+        if self.over() or samples <= 0 or not self._has_met(view) or self.lacks_coordinator(view):
             return False
         if not abreast and (view.present or view.is_old):
             return False
@@ -42,6 +42,16 @@ class Timing:
         called = called or (done >= NEARLY and bool(ready))
         enough = done >= 1 or called or self._all_full(view, abreast, bool(ready))
         return enough or self.enough_done(view) or (finishing and loop.tally.tokens > 0)
+
+    def over(self) -> str:
+        """Why no round begins any more; "" while one does.
+
+        The recipe says so, hence all members know it, whether or not they hear from the site.
+        """
+        most, number = self._loop.recipe.finish.rounds, self._loop.learner.round
+        if not 0 < most <= number:
+            return ""
+        return f"round {number} of {most} is done; waiting for the site to end the collaboration"
 
     def lacks_coordinator(self, view: View) -> bool:
         """Whether it alone averages and is not in this round: then no round can end."""
@@ -86,6 +96,8 @@ class Timing:
 
     def trouble(self, view: View) -> str:
         """Why what it learns may have to wait; "" when all is well."""
+        if over := self.over():
+            return over
         if self.lacks_coordinator(view):
             return COORDINATOR_AWAY
         return self.missing(view)
@@ -103,6 +115,8 @@ class Timing:
     def full(self) -> str:
         """Why this peer may take no more local steps in this round; "" when it may."""
         learner, computed_s = self._loop.learner, self._loop.tally.compute_s
+        if over := self.over():
+            return over
         if self._loop.tally.late:
             return "hands in what it had for an earlier round"
         if learner.full:

@@ -50,11 +50,12 @@ def read_plan(given: argparse.Namespace, folder: Path) -> Plan:
     odd = [kind for kind, count in counted for _ in range(int(count))]
     if len(odd) > peers:
         raise Unusable(f"--liars names {len(odd)} peers, and there are {peers}: raise --peers")
+    rounds = _between("--rounds", given.rounds, 1, 100_000)
     return Plan(
         recipe,
         files,
         peers=peers,
-        rounds=_between("--rounds", given.rounds, 1, 100_000),
+        rounds=min(rounds, recipe.finish.rounds or rounds),  # after its last none begins
         leaves_per_minute=_between("--churn", given.churn, 0, 1000) / 100,
         links=tuple(_counted("--links", given.links, _link)) or Plan.links,
         liars=tuple(kind for kind in odd if isinstance(kind, str)),

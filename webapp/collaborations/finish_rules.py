@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db.models import Sum
+from django.db.models import Max, Sum
 
 from trainer.recipe import Finish
 from webapp.collaborations import services
@@ -38,6 +38,16 @@ def met_rule(
     return ""
 
 
+def rounds_done(collaboration: Collaboration) -> int:
+    """Of a running one: rounds count from 0, and `collaboration.round` is the newest applied.
+
+    A checkpoint says with which round to go on, so it also counts one that ended in going back to
+    earlier parameters: after the last one, no other would come.
+    """
+    written = collaboration.checkpoints.aggregate(newest=Max("round", default=0))["newest"]
+    return max(collaboration.round + 1, int(written))
+
+
 def check(collaboration: Collaboration) -> bool:
     """Finishes a running collaboration whose rule holds; True when it did."""
     collaboration.refresh_from_db()
@@ -50,7 +60,7 @@ def check(collaboration: Collaboration) -> bool:
     measured = rounds.filter(held_out_loss__isnull=False).order_by("round")
     reason = met_rule(
         rules,
-        rounds=collaboration.round,
+        rounds=rounds_done(collaboration),
         samples=rounds.aggregate(sum=Sum("samples", default=0))["sum"],
         held_out=[
             (number, loss)
