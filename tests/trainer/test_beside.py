@@ -16,12 +16,14 @@ import torch
 from tests.factories import make_recipe
 from tests.trainer.test_masked_words import COUNTING
 from tests.waiting import wait_for
-from trainer.engine import reading
+from trainer.device import memory
+from trainer.engine import reading, sizing
 from trainer.engine.beside import Beside
 from trainer.engine.job import Job
 from trainer.engine.reading import reading_of
 from trainer.engine.texts import shared_batches
 from trainer.families.base import CAUSAL, MASKED, SPANS, Objective
+from trainer.planner.need import need_of
 from trainer.recipe import Text
 from trainer.sources.base import SourceUnavailable
 from trainer.swarm.orphans import ProcessEnded
@@ -191,3 +193,11 @@ def test_a_coordinator_reads_nothing_and_starts_nothing(tmp_path, tokenizer):
     job = Job(**dict.fromkeys(Job.__dataclass_fields__) | {"role": Role.COORDINATOR})
     with reading_of(job, tokenizer) as found:
         assert found is None and psutil.Process().children() == []
+
+
+def test_texts_are_read_beside_only_where_memory_is_ample(monkeypatch):
+    recipe = make_recipe()
+    need_bytes = need_of(recipe, on_gpu=False).host_bytes
+    for room_bytes, has_room in ((need_bytes, False), (2 * need_bytes, True)):
+        monkeypatch.setattr(memory, "room_bytes", lambda room_bytes=room_bytes: room_bytes)
+        assert sizing.has_room_beside(recipe) is has_room

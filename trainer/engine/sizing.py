@@ -28,6 +28,7 @@ WANTED_S = 1.0
 LONGEST_S = 2.0
 SLOW_IN_A_ROW = 3
 MOST = 4096
+AMPLE = 1.5  # times what the planner counts
 PER_TARGET = 8  # so many of the largest micro-batches make a target batch
 log = logging.getLogger(__name__)
 
@@ -172,9 +173,12 @@ def make_sizer(learner: Learner, folder: Path) -> Sizer:
 
 
 def has_room_beside(recipe: Recipe) -> bool:
-    """Whether, by the planner's count, memory is enough for a process that reads texts beside."""
+    """Whether, by the planner's count, there is ample memory for a process that reads beside.
+
+    It only saves time, so it is not to be what fills a small device up.
+    """
     need = need_of(recipe, on_gpu=torch.cuda.is_available())
-    return need.host_bytes <= memory.room_bytes()
+    return AMPLE * need.host_bytes <= memory.room_bytes()
 
 
 def must_stream(recipe: Recipe) -> bool:

@@ -23,7 +23,7 @@ class LineField(forms.CharField):
     """Without the signs that nobody sees, some of which turn around what is beside them."""
 
     def to_python(self, value: Any) -> str:
-        text: str = super().to_python(value)
+        text = super().to_python(value) or ""
         return one_line(text, len(text))
 
 
