@@ -41,6 +41,7 @@ def test_a_peer_whose_averaging_leaks_starts_again_by_itself_and_goes_on(site):
     assert agent.wait(40) == 0
 
 
+@pytest.mark.soak  # its parts are proven in test_processes.py and tests/trainer/test_restarts.py
 def test_an_agent_whose_averaging_process_is_killed_is_back_in_the_rounds_by_itself(site):
     agent = site.agent("nora")
     wait_for("credit", lambda: [row[2] > 0 for row in site.sessions_of("nora")] == [True])
@@ -78,6 +79,7 @@ def test_an_agent_that_alone_is_cut_off_from_the_site_stops_reading_when_its_lea
     assert "Traceback" not in site.said("ines")
 
 
+@pytest.mark.soak  # its parts are proven in tests/trainer/test_group.py
 def test_torchrun_starts_a_group_whose_first_process_is_the_agent_and_stops_it_in_order(site):
     starter = site.torchrun_agent("tora")
     end = (

@@ -105,6 +105,7 @@ def test_a_device_of_half_a_core_and_1_gib_takes_part_and_nobody_waits_for_it(si
     assert took and max(took) < LONGEST_ROUND_S
 
 
+@pytest.mark.soak  # its parts are proven in tests/web/test_evaluating_agents.py
 def test_a_device_that_is_too_small_to_train_measures_checkpoints_and_has_credit_for_it(site):
     try:
         tiny = Throttle("tiny", cores=0.5, memory_bytes=720 * 2**20)

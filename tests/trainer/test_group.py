@@ -64,7 +64,7 @@ def check(alone: dict, together: dict, size: int, split: str) -> None:
 @pytest.mark.parametrize(
     ("family", "groups", "starter"),
     [
-        ("causal", ("2:optimizer", "2:gradients"), []),
+        pytest.param("causal", ("2:optimizer", "2:gradients"), [], marks=pytest.mark.soak),
         ("albert", ("2:optimizer", "2:parameters"), TORCHRUN),  # one after the other, as restarts
         pytest.param(
             "causal", ("3:optimizer", "2:parameters", "2:offload"), [], marks=pytest.mark.soak
