@@ -33,7 +33,7 @@ def steps_of(recipe: Recipe, own_samples: int) -> int:
     loop = SimpleNamespace(
         recipe=recipe,
         peer=SimpleNamespace(coordinators=frozenset()),
-        learner=SimpleNamespace(strategy=strategy, full=False),
+        learner=SimpleNamespace(strategy=strategy, full=False, round=0),
         tally=Tally(),
         own_samples=own_samples,
     )

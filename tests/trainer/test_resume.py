@@ -210,7 +210,8 @@ def test_c13_so_of_a_web_address(tmp_path, tokenizer, serve, ranged):  # noqa: F
 
 def test_c13_so_of_a_data_set_of_a_hub(tmp_path, tokenizer, hub):  # noqa: F811
     parts = ROWS[:90], ROWS[90:]
-    hub.files = [table([""] * len(rows), group=20, content=rows) for rows in parts]
+    files = [table([""] * len(rows), group=20, content=rows) for rows in parts]
+    hub.files = {f"/api/datasets/{OWN[0]}/parquet/{OWN[1]}/{OWN[2]}": files}
     dataset = DataSet(name=OWN[0], config=OWN[1], split=OWN[2], column="content")
     learn(tmp_path, Text(kind="datasets", dataset=dataset), None, tokenizer, MASKED, times=1)
 

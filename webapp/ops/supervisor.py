@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
 
+from webapp.collaborations.models import Collaboration
 from webapp.core.checks import PUBLIC, how_to_widen, reach
 from webapp.ops import organiser, programs, static_files, volunteer
 from webapp.ops.program import Program, say
@@ -99,13 +100,18 @@ class Supervisor:
             connections.close_all()
 
     def _open_recipe(self) -> None:
+        """What an earlier version opened under its name goes on as it is."""
         wanted = self.switches
-        collaboration, _ = open_ready(
-            ready.read(wanted.recipe, offline=wanted.offline),
-            by=organiser.first(),
-            tell=lambda words: say("up", words),
-            stopping=self.signalled,
-        )
+        found = ready.read(wanted.recipe, offline=wanted.offline)
+        slug = found.recipe["collaboration"]
+        collaboration = Collaboration.objects.filter(slug=slug).first()
+        if collaboration is None:
+            collaboration, _ = open_ready(
+                found,
+                by=organiser.first(),
+                tell=lambda words: say("up", words),
+                stopping=self.signalled,
+            )
         numbers = range(1, wanted.volunteers + 1)
         self.launchers = [volunteer.prepare(collaboration, number) for number in numbers]
 

@@ -53,10 +53,13 @@ def file_of(artifact: Artifact) -> File:
 
 
 def is_made_of(text: Text, said: PackageText | Text) -> bool:
-    """Whether a recipe's `text` is what a ready recipe says, whatever is told of whose it is."""
+    """Whether a recipe's `text` is what a ready recipe says, whatever is told of whose it is.
+
+    Raises UserError where the package is missing.
+    """
     if isinstance(said, PackageText):
         named = text.file.filename if text.file else ""
-        return (named, text.weight) == (_filename(said.name, TRAINING), said.weight)
+        return (named, text.weight) == (_filename(_corpus(said.name).name, TRAINING), said.weight)
     return text.model_dump(exclude={"credit"}) == said.model_dump(exclude={"credit"})
 
 
