@@ -31,7 +31,7 @@ class Params(base.Params):
         return self
 
 
-class Albert(base.Family):
+class Albert(base.Stacked):
     label = "ALBERT (masked words, shared layers)"
     Params = Params
 
@@ -59,19 +59,10 @@ class Albert(base.Family):
             self.parameter_count(vocab_size) + (self.params.layers - 1) * self._layer_parameters()
         )
 
-    def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+    def _layer_values(self, tokens: int) -> int:
         """A token keeps in a layer, of h values each: q, k, v, what attention made of them, what
         both norms got and made (8), and five of the inner width, as GELU goes in steps (20).
         """
-        layers = self.params.layers * self._layer_values(tokens)
-        return layers + self._other_values(vocab_size, tokens, targets)
-
-    def recomputed_values(self, vocab_size: int, tokens: int, targets: int) -> int:
-        inputs = self.params.layers * tokens * self.params.hidden
-        layer = self._layer_values(tokens)
-        return inputs + layer + self._other_values(vocab_size, tokens, targets)
-
-    def _layer_values(self, tokens: int) -> int:
         p = self.params
         return int(tokens * (28 * p.hidden + p.heads + 4))
 

@@ -141,6 +141,26 @@ class Family:
         raise NotImplementedError
 
 
+class Stacked(Family):
+    """Layers of one kind, one after the other, and what is around them."""
+
+    def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        layers = self.params.layers * self._layer_values(tokens)
+        return layers + self._other_values(vocab_size, tokens, targets)
+
+    def recomputed_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        inputs = self.params.layers * tokens * self.params.hidden
+        layer = self._layer_values(tokens)
+        return inputs + layer + self._other_values(vocab_size, tokens, targets)
+
+    def _layer_values(self, tokens: int) -> int:
+        """Of one layer."""
+        raise NotImplementedError
+
+    def _other_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        raise NotImplementedError
+
+
 class Sizes(Params):
     """Of a model of layers with weights of their own."""
 

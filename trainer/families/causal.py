@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 
-class Causal(base.Family):
+class Causal(base.Stacked):
     label = "GPT-2 (next word)"
     objective = base.CAUSAL
     Params = base.Sizes
@@ -24,21 +24,13 @@ class Causal(base.Family):
         layer = attention + feed_forward + 4 * h
         return (vocab_size + p.length) * h + p.layers * layer + 2 * h
 
-    def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
-        """As in ALBERT, whose layers are of the same kind; and the scores of every token."""
-        layers = self.params.layers * self._layer_values(tokens)
-        return layers + self._other_values(vocab_size, tokens, targets)
-
-    def recomputed_values(self, vocab_size: int, tokens: int, targets: int) -> int:
-        inputs = self.params.layers * tokens * self.params.hidden
-        layer = self._layer_values(tokens)
-        return inputs + layer + self._other_values(vocab_size, tokens, targets)
-
     def _layer_values(self, tokens: int) -> int:
+        """As in ALBERT, whose layers are of the same kind."""
         p = self.params
         return int(tokens * (28 * p.hidden + p.heads + 4))
 
     def _other_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+        """With the scores of every token."""
         return int(tokens * (2 * self.params.hidden + 2) + targets * vocab_size)
 
     def build(self, vocab_size: int, sequence_length: int, pad_id: int) -> Module:

@@ -42,7 +42,7 @@ class Params(base.Sizes):
         return self
 
 
-class Llama(base.Family):
+class Llama(base.Stacked):
     label = "LLaMA (next word)"
     objective = base.CAUSAL
     Params = Params
@@ -70,21 +70,12 @@ class Llama(base.Family):
         p = self.params
         return int(p.inner or -(-(8 * p.hidden // 3) // STEP) * STEP)
 
-    def activation_values(self, vocab_size: int, tokens: int, targets: int) -> int:
+    def _layer_values(self, tokens: int) -> int:
         """A token keeps in a layer: of h values each, what goes into both norms, what these made
         with and without their weights, q, and what attention made of it (8); k and v; four of the
         inner width; and a few numbers. How positions turn is kept once for all sequences, but
         counted for each.
         """
-        layers = self.params.layers * self._layer_values(tokens)
-        return layers + self._other_values(vocab_size, tokens, targets)
-
-    def recomputed_values(self, vocab_size: int, tokens: int, targets: int) -> int:
-        inputs = self.params.layers * tokens * self.params.hidden
-        layer = self._layer_values(tokens)
-        return inputs + layer + self._other_values(vocab_size, tokens, targets)
-
-    def _layer_values(self, tokens: int) -> int:
         p = self.params
         return int(tokens * (8 * p.hidden + 2 * self._key_width + 4 * self._inner + p.heads + 2))
 

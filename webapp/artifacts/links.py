@@ -23,7 +23,20 @@ def link(sha256: str, place: Path) -> Path:
     return place
 
 
-def base_words(recipe: Recipe, folder: Path) -> list[str]:
+def checkpoint_words(
+    recipe: Recipe, sha256: str, round_number: int, folder: Path
+) -> tuple[str, list[str]]:
+    """A checkpoint's place, and the options that tell a program how it is read; what these name is
+    in `folder` then. Raises Missing.
+    """
+    (folder / "recipe.json").write_text(recipe.model_dump_json())
+    file = link(sha256, folder / f"round-{round_number}.safetensors")
+    tokenizer = link(recipe.tokenizer.file.sha256, folder / "tokenizer.json")
+    named = ["--recipe", str(folder / "recipe.json"), "--tokenizer", str(tokenizer)]
+    return str(file), [*named, *_base_words(recipe, folder)]
+
+
+def _base_words(recipe: Recipe, folder: Path) -> list[str]:
     """Options that name the recipe's base; its files are in `folder` then. Raises Missing."""
     base: Base | None = recipe.base
     if base is None:

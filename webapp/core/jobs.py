@@ -113,6 +113,11 @@ def silent(kind: type[AnyJob], now: datetime) -> list[AnyJob]:
     return list(rows.filter(state=State.RUNNING, heard_at__lt=now - SILENT))
 
 
+def give_up_silent(kind: type[AnyJob], now: datetime) -> None:
+    for job in silent(kind, now):
+        fail(job, STOPPED)
+
+
 def call(work: Any) -> None:
     """Has a worker begin at once; where the broker does not answer, the timetable does it later."""
     try:

@@ -7,7 +7,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from webapp.artifacts.links import Missing, base_words, link
+from webapp.artifacts.links import Missing, checkpoint_words
 from webapp.core.jobs import fail
 from webapp.core.watched import read_json, run
 from webapp.evaluations.data import place_of
@@ -45,16 +45,13 @@ def words_of(evaluation: Evaluation, folder: Path) -> list[str]:
     """What the trainer is asked; puts what it needs into `folder`. Raises Missing."""
     task = evaluation.task
     recipe = task.collaboration.recipe
-    (folder / "recipe.json").write_text(recipe.model_dump_json())
-    checkpoint = link(evaluation.sha256, folder / f"round-{evaluation.round}.safetensors")
-    tokenizer = link(recipe.tokenizer.file.sha256, folder / "tokenizer.json")
+    checkpoint, how = checkpoint_words(recipe, evaluation.sha256, evaluation.round, folder)
     return [
-        *("evaluate", task.kind, str(checkpoint), *_data(task, folder)),
-        *("--recipe", str(folder / "recipe.json"), "--tokenizer", str(tokenizer)),
+        *("evaluate", task.kind, checkpoint, *_data(task, folder)),
+        *how,
         *("--starts", str(task.starts), "--epochs", str(task.epochs), "--rate", str(task.rate)),
         *("--report", str(folder / REPORT)),
         *_done(evaluation, folder),
-        *base_words(recipe, folder),
     ]
 
 

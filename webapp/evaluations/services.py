@@ -172,5 +172,4 @@ def finish(evaluation: Evaluation, result: dict[str, Any]) -> None:
 
 def give_up_silent(now: datetime) -> None:
     """Ends those whose job died: nobody does them any more."""
-    for evaluation in jobs.silent(Evaluation, now):
-        jobs.fail(evaluation, jobs.STOPPED)
+    jobs.give_up_silent(Evaluation, now)

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import transaction
 
 from webapp.accounts.models import User
-from webapp.artifacts.links import Missing, base_words, link
+from webapp.artifacts.links import Missing, checkpoint_words
 from webapp.artifacts.models import Checkpoint, Kind
 from webapp.artifacts.services import register_file, take_model
 from webapp.audit.services import record
@@ -58,7 +58,7 @@ def _of(checkpoint: Checkpoint, by: User | None) -> Packing:
 def _call_the_job() -> None:
     from webapp.registry.tasks import pack  # which calls this module
 
-    pack.delay()
+    jobs.call(pack)
 
 
 def enter_due(now: datetime) -> None:
@@ -75,8 +75,7 @@ def claim(now: datetime) -> Packing | None:
 
 def give_up_silent(now: datetime) -> None:
     """Ends those whose job died: nobody does them any more."""
-    for packing in jobs.silent(Packing, now):
-        jobs.fail(packing, jobs.STOPPED)
+    jobs.give_up_silent(Packing, now)
 
 
 def do(packing: Packing, stopping: threading.Event) -> None:
@@ -111,14 +110,8 @@ def _words(checkpoint: Checkpoint, folder: Path) -> list[str]:
     recipe = checkpoint.collaboration.recipe
     if checkpoint.artifact is None:
         raise Missing(f"The checkpoint of round {checkpoint.round} was deleted meanwhile.")
-    (folder / "recipe.json").write_text(recipe.model_dump_json())
-    file = link(checkpoint.artifact.sha256, folder / f"round-{checkpoint.round}.safetensors")
-    tokenizer = link(recipe.tokenizer.file.sha256, folder / "tokenizer.json")
-    return [
-        *("export", str(file), str(folder / "model")),
-        *("--recipe", str(folder / "recipe.json"), "--tokenizer", str(tokenizer)),
-        *base_words(recipe, folder),
-    ]
+    file, how = checkpoint_words(recipe, checkpoint.artifact.sha256, checkpoint.round, folder)
+    return ["export", file, str(folder / "model"), *how]
 
 
 def _pack(folder: Path, target: Path) -> None:

@@ -66,7 +66,7 @@ def ask(checkpoint: Checkpoint, repository: str, *, is_private: bool, by: User) 
 def _call_the_job() -> None:
     from webapp.registry.tasks import push  # which calls this module
 
-    push.delay()
+    jobs.call(push)
 
 
 @transaction.atomic
@@ -87,8 +87,7 @@ def claim(now: datetime) -> Push | None:
 
 def give_up_silent(now: datetime) -> None:
     """Ends those whose job died: nobody does them any more."""
-    for push in jobs.silent(Push, now):
-        jobs.fail(push, jobs.STOPPED)
+    jobs.give_up_silent(Push, now)
 
 
 def do(push: Push, stopping: threading.Event) -> None:

@@ -88,5 +88,4 @@ def finish(making: Making, file: Path, made: dict[str, Any]) -> None:
 
 def give_up_silent(now: datetime) -> None:
     """Ends those whose job died: nobody makes them any more."""
-    for making in jobs.silent(Making, now):
-        jobs.fail(making, jobs.STOPPED)
+    jobs.give_up_silent(Making, now)
