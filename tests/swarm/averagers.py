@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from hivemind.dht import DHT
@@ -28,6 +29,7 @@ from trainer.wire import Role
 
 LIMITS = Limits(most_samples=3000, sequence_length=32)
 MARK = (1.0, -2.0, 10.0)
+PATIENCE_S = 60.0  # a starved machine is no lost member
 StateSource = Callable[[], tuple[dict[str, int], list[torch.Tensor]]]
 Result = tuple[Verdict, list[torch.Tensor]]
 
@@ -50,7 +52,7 @@ class Group:
         clock.follow_site(0.0)
         empty_streams.install()
         self.shapes, self.limits = shapes, limits
-        options = {"matchmaking_s": 4, "averaging_s": 15, "target_samples": 1000, **timing}
+        options = {"matchmaking_s": 4, "averaging_s": 3 * PATIENCE_S, "target_samples": 1000, **timing}
         self.timing = Round(codec=codec, **options)
         self.dhts: list[DHT] = []
         self.averagers: list[RoundAverager] = []
@@ -80,8 +82,8 @@ class Group:
             identity_path=str(key.path),
         )
         self.dhts.append(dht)
-        honest, averager.Codec = averager.Codec, codec  # the averaging process is forked here
-        try:
+        here = {"Codec": codec, "SILENCE_S": PATIENCE_S}  # the averaging process is forked here
+        with mock.patch.multiple(averager, **here):
             made = RoundAverager(
                 [torch.zeros(shape) for shape in self.shapes],
                 dht,
@@ -94,8 +96,6 @@ class Group:
                 state_source=source,
             )
             made.begin()
-        finally:
-            averager.Codec = honest
         self.averagers.append(made)
         return str(dht.peer_id)
 

@@ -114,7 +114,7 @@ class Swarm:
         self.recipe = self._recipe(1024 if big else 64, round_options)
 
     def _recipe(self, hidden: int, round_options: dict[str, Any]) -> Recipe:
-        options = {"target_samples": 1200, "matchmaking_s": 2, "averaging_s": 15, "deadline_s": 20}
+        options = {"target_samples": 1200, "matchmaking_s": 2, "averaging_s": 30, "deadline_s": 20}
         text = Text(kind="site", file=_file(self.text))
         return Recipe(
             collaboration="loopback",

@@ -23,7 +23,7 @@ from trainer.recipe import Choice, Recipe, Round, Text
 from webapp.collaborations import services
 from webapp.collaborations.models import Collaboration
 shape = {"hidden": 32, "layers": 1, "heads": 2, "length": 32}
-timing = Round(target_samples=32, deadline_s=20, matchmaking_s=2, averaging_s=15)
+timing = Round(target_samples=32, deadline_s=20, matchmaking_s=2, averaging_s=30)
 changed = {"collaboration": "notes", "texts": (Text(kind="private"),), "held_out": None,
     "family": Choice(name="causal", params=shape), "sequence_length": 32, "micro_batch": 4,
     "strategy": Choice(name="fedavg"), "round": timing}
