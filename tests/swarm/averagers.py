@@ -52,7 +52,12 @@ class Group:
         clock.follow_site(0.0)
         empty_streams.install()
         self.shapes, self.limits = shapes, limits
-        options = {"matchmaking_s": 4, "averaging_s": 3 * PATIENCE_S, "target_samples": 1000, **timing}
+        options = {
+            "matchmaking_s": 4,
+            "averaging_s": 3 * PATIENCE_S,
+            "target_samples": 1000,
+            **timing,
+        }
         self.timing = Round(codec=codec, **options)
         self.dhts: list[DHT] = []
         self.averagers: list[RoundAverager] = []

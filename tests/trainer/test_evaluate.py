@@ -137,15 +137,16 @@ def test_a_run_goes_on_with_the_starts_of_an_earlier_one_of_the_same(tmp_path, c
     known = json.loads(report.read_text())
     known["starts"] = {"1": {"span_f1": 0.125, "word_accuracy": 0.5}}  # as if it had come to that
     report.write_text(json.dumps(known))
-    found = evaluated(capsys, *words, "--done", report)
+    words += ["--report", report]
+    found = evaluated(capsys, *words)
     assert found["scores"]["span_f1"]["values"] == [whole[0], 0.125, whole[2]]
     write_tags(tmp_path / "names.conll", 40, seed=1)
-    code = main(["evaluate", *map(str, words), "--done", str(report)])
+    code = main(["evaluate", *map(str, words)])
     said = capsys.readouterr()
     assert code == 0 and "all starts are done anew" in said.err
     assert 0.125 not in json.loads(said.out)["scores"]["span_f1"]["values"]
     report.write_text('{"starts": {"0": {"span_f1": "high"}}}')
-    assert "is no report" in evaluated(capsys, *words, "--done", report, fails=True)
+    assert "is no report" in evaluated(capsys, *words, fails=True)
 
 
 def test_tags_that_mark_no_spans_are_told_by_word_alone(tmp_path, capsys):
@@ -201,7 +202,6 @@ def test_what_cannot_be_evaluated_is_told_in_words(tmp_path, capsys):
     folder, text = make_model(tmp_path / "model", "t5"), write_text(tmp_path)
     cases = [
         (["perplexity", folder, text, text], "perplexity is of one text"),
-        (["tags", folder], "or a data set of a hub"),
         (["perplexity", tmp_path, text], "holds no model"),
         (["tags", folder, text], "line 12, is no word with its tag"),
         (["tags", folder, tmp_path / "none"], "none cannot be used: No such file"),

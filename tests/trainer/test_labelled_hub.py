@@ -61,7 +61,7 @@ def test_wikiann_is_read_with_the_names_of_its_tags_from_its_files(hub):
         for _ in range(2):  # files of one split
             known = {"tokens": WORDS, "ner_tags": TAGS, **more}
             put(hub, "org/wikiann", split, features={"ner_tags": label}, **known)
-    found = read(["org/wikiann", "bn"], [], "tags")
+    found = read(["org/wikiann", "bn"], "tags")
     assert found.train == found.test == SENTENCES * 2
     assert found.left_out == 4  # rows without a word
     assert not [path for path, _ in hub.asked if "README" in path]
@@ -71,9 +71,9 @@ def test_names_that_the_files_lack_are_in_the_head_of_the_readme(hub):
     for split in ("train", "test"):
         put(hub, "org/wikiann", split, tokens=WORDS, ner_tags=TAGS)
     with pytest.raises(DataError, match=r"row 1 of train of org/wikiann: its tags are numbers"):
-        read(["org/wikiann", "bn"], [], "tags")
+        read(["org/wikiann", "bn"], "tags")
     hub.pages["/datasets/org/wikiann/raw/main/README.md"] = README.encode()
-    assert read(["org/wikiann", "bn"], [], "tags").test == SENTENCES
+    assert read(["org/wikiann", "bn"], "tags").test == SENTENCES
 
 
 def test_news_are_read_by_their_columns_and_splits(hub):
@@ -81,7 +81,7 @@ def test_news_are_read_by_their_columns_and_splits(hub):
     known = {"news": ["এক", " ", "দুই", None], "category": [1, 0, 0, 1]}
     for split in ("train", "validation"):
         put(hub, "org/news", split, config="sna", features=features, **known)
-    found = read(["org/news", "sna", "train", "validation"], ["news", "category"], "classes")
+    found = read(["org/news", "sna", "train", "validation", "news,category"], "classes")
     assert found.train == found.test == [Example("এক", "খেলা"), Example("দুই", "কলকাতা")]
     assert found.left_out == 4
 
@@ -89,36 +89,36 @@ def test_news_are_read_by_their_columns_and_splits(hub):
 def test_of_one_split_a_fifth_is_the_test_and_names_may_be_in_the_rows(hub):
     rows = {"text": [f"t{n}" for n in range(10)], "label": ["a", "b"] * 5}
     put(hub, "org/one", "train", config="default", **rows)
-    found = read(["org/one", "default", "train"], [], "classes")
+    found = read(["org/one", "default", "train"], "classes")
     assert (len(found.train), len(found.test)) == (8, 2)
     assert {row.label for row in found.train} == {"a", "b"}
 
 
 @pytest.mark.parametrize(
-    ("words", "columns", "said"),
+    ("words", "said"),
     [
-        (["org/x"], ["absent", "label"], "has no column absent, but text, label"),
-        (["org/x"], ["text", "secret"], "row 1 of train of org/x: -1 is no label"),
-        (["org/x"], ["label", "text"], "row 1 of train of org/x: 0 is no text"),
-        (["a,b"], [], "a,b names no data set: name"),
-        (["org/x", "default", "a", "b", "c"], [], "one to learn from and one for the test"),
-        (["org/x", "empty"], [], "train of org/x has no row with a word"),
+        (["org/x", "absent,label"], "has no column absent, but text, label, secret"),
+        (["org/x", "text,secret"], "row 1 of train of org/x: -1 is no label"),
+        (["org/x", "label,text"], "row 1 of train of org/x: 0 is no text"),
+        (["org/x", "text,label,x"], "two columns, like text,label"),
+        (["a,b"], "a,b names no data set: name"),
+        (["org/x", "default", "a", "b", "c"], "one to learn from and one for the test"),
+        (["org/x", "empty"], "train of org/x has no row with a word"),
     ],
 )
-def test_what_is_wrong_with_a_data_set_is_told_with_its_row(hub, words, columns, said):
+def test_what_is_wrong_with_a_data_set_is_told_with_its_row(hub, words, said):
     rows = {"text": ["a"], "label": [0]}
     for split in ("train", "test"):
-        secret = {"secret": [-1]} if columns[1:] == ["secret"] else {}
-        put(hub, "org/x", split, config="default", **rows, **secret)
+        put(hub, "org/x", split, config="default", **rows, secret=[-1])
         put(hub, "org/x", split, config="empty", text=[""], label=[0])
     with pytest.raises(DataError) as refused:
-        read(words, columns, "classes")
+        read(words, "classes")
     assert said in str(refused.value)
 
 
 def test_a_data_set_that_the_hub_has_not_is_told_with_its_address(hub):
     with pytest.raises(SourceUnavailable, match=r"org/none/parquet/default/train: HTTP Error 404"):
-        read(["org/none"], [], "tags")
+        read(["org/none"], "tags")
 
 
 def test_a_model_is_evaluated_on_a_data_set_of_a_hub(hub, tmp_path, capsys):
@@ -127,8 +127,9 @@ def test_a_model_is_evaluated_on_a_data_set_of_a_hub(hub, tmp_path, capsys):
     known = {"tokens": WORDS * 5, "ner_tags": TAGS * 5}
     for split in ("train", "test"):
         put(hub, "org/wikiann", split, features=features, **known)
-    words = ["tags", folder, "--dataset", "org/wikiann bn", "--epochs", 1]
-    found = evaluated(capsys, *words)
+    words = ["tags", folder, "hub:org/wikiann", "bn"]
+    found = evaluated(capsys, *words, "--epochs", 1)
     assert found["metric"] == "span_f1" and found["data"]["rows without a word"] == 10
-    assert "two of them" in evaluated(capsys, *words, "--columns", "x", fails=True)
-    assert "no column x" in evaluated(capsys, *words, "--columns", "x y", fails=True)
+    assert "two columns" in evaluated(capsys, *words, "x,", fails=True)
+    assert "no column x" in evaluated(capsys, *words, "x,y", fails=True)
+    assert "one text" in evaluated(capsys, "perplexity", folder, "hub:org/wikiann", fails=True)

@@ -29,6 +29,7 @@ TASKS = {
 # Volunteers' machines do without; (what is imported, what is installed).
 NEEDED = {"tags": ("seqeval", "seqeval"), "classes": ("sklearn", "scikit-learn")}
 LEAST_STARTS = 3
+HUB = "hub:"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -38,22 +39,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="exported folder, or checkpoint")
     parser.add_argument(
         "data",
-        type=Path,
-        nargs="*",
+        nargs="+",
         help="file; or one to learn from and one for the test, or a folder with train.* and "
-        "test.*. Of one file a fifth is the test",
-    )
-    parser.add_argument(
-        "--dataset",
-        default="",
-        help="instead of files, for tags and classes, a data set of a hub: its name, "
-        "configuration, and the splits to learn from and for the test; the last three may be left "
-        'out: "default train test"',
-    )
-    parser.add_argument(
-        "--columns",
-        default="",
-        help='of a data set; default: "tokens ner_tags" of words and tags, "text label" of classes',
+        "test.*. Of one file a fifth is the test. Or a data set of a hub: hub:NAME CONFIGURATION "
+        "TRAIN TEST and, with a comma, two columns: hub:unimelb-nlp/wikiann bn train test "
+        "tokens,ner_tags. What is after the name may be left out",
     )
     parser.add_argument("--recipe", type=Path, help="JSON file of a checkpoint's recipe")
     parser.add_argument("--tokenizer", type=Path, help="default: tokenizer.json of the folder")
@@ -64,9 +54,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--starts", type=int, default=LEAST_STARTS, help="default: 3")
     parser.add_argument("--epochs", type=int, default=5, help="of fine-tuning; default: 5")
     parser.add_argument("--rate", type=float, default=3e-4, help="of learning; default: 0.0003")
-    parser.add_argument("--report", type=Path, help="a JSON file that tells how far it is")
     parser.add_argument(
-        "--done", type=Path, help="report of an earlier run, whose starts are not done again"
+        "--report",
+        type=Path,
+        help="a JSON file that tells how far it is; starts that it has already are not done again",
     )
     parser.set_defaults(act=evaluate)
 
@@ -104,12 +95,8 @@ def _check(given: argparse.Namespace) -> None:
         raise Unusable(f"{given.task} needs {name}, which a site has: pip install {name}")
     if given.starts < LEAST_STARTS:
         raise Unusable(f"--starts {given.starts}: fewer than {LEAST_STARTS} tell no spread")
-    if given.task == "perplexity" and (given.dataset or len(given.data) != 1):
+    if given.task == "perplexity" and (len(given.data) != 1 or given.data[0].startswith(HUB)):
         raise Unusable("perplexity is of one text: name one file")
-    if bool(given.dataset) == bool(given.data):
-        raise Unusable("name files with the data, or a data set of a hub (--dataset)")
-    if len(given.columns.split()) not in (0, 2):
-        raise Unusable(f"--columns {given.columns!r}: two of them")
     for name in ("epochs", "rate", "most_tokens"):
         if not getattr(given, name) > 0:
             raise Unusable(f"--{name.replace('_', '-')} {getattr(given, name)}: more than 0")
@@ -123,11 +110,11 @@ def _result(given: argparse.Namespace, recipe: Recipe | None, report: Report) ->
     data = None if given.task == "perplexity" else _labelled(given)
     plan = finetuning.Plan(given.starts, given.epochs, given.rate)
     if data is not None:
-        report.go_on(_basis(given, data), given.done)
+        report.go_on(_basis(given, data))
     base = find_base(recipe.base, given.base, "") if recipe else None
     with opened(given.model, given.tokenizer, recipe, base) as model:
         if data is None:
-            return perplexity.evaluate(model, given.data[0], given.most_tokens, report)
+            return perplexity.evaluate(model, Path(given.data[0]), given.most_tokens, report)
         task = tagging if given.task == "tags" else classifying
         return task.evaluate(model, data, plan, report)
 
@@ -135,11 +122,11 @@ def _result(given: argparse.Namespace, recipe: Recipe | None, report: Report) ->
 def _labelled(given: argparse.Namespace) -> Split:
     from trainer.evaluation import hub, labelled
 
-    if given.dataset:
-        return hub.read(given.dataset.split(), given.columns.split(), given.task)
+    if given.data[0].startswith(HUB):
+        return hub.read([given.data[0].removeprefix(HUB), *given.data[1:]], given.task)
     readers: dict[str, Callable[[Path], list[Any]]]
     readers = {"tags": labelled.sentences, "classes": labelled.examples}
-    return labelled.read(given.data, readers[given.task])
+    return labelled.read([Path(name) for name in given.data], readers[given.task])
 
 
 def _basis(given: argparse.Namespace, data: Split) -> str:

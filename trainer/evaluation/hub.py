@@ -22,13 +22,14 @@ COLUMNS = {"tags": ("tokens", "ner_tags"), "classes": ("text", "label")}
 MAX_README_BYTES = 2**20
 
 
-def read(words: Sequence[str], columns: Sequence[str], task: str, pause_s: float = 1.0) -> Split:
+def read(words: Sequence[str], task: str, pause_s: float = 1.0) -> Split:
     """`words`: a data set's name, its configuration, and the splits to learn from and for the test;
-    of one split a fifth is the test. `columns`: of words and tags, or of texts and labels.
+    of one split a fifth is the test. One with a comma is the columns of words and tags, or of texts
+    and labels.
 
     Rows without a word are left out, and counted. Raises DataError and SourceUnavailable.
     """
-    name, *more = words
+    name, more = words[0], [word for word in words[1:] if "," not in word]
     config, splits = (more[0] if more else "default"), (more[1:] or ["train", "test"])
     if len(splits) > 2:
         raise DataError(f"{' '.join(words)}: one split, or one to learn from and one for the test")
@@ -36,7 +37,7 @@ def read(words: Sequence[str], columns: Sequence[str], task: str, pause_s: float
         parts = [DataSet(name=name, config=config, split=split) for split in splits]
     except ValidationError as error:
         raise DataError(f"{' '.join(words)} names no data set: {first_problem(error)}") from error
-    named = tuple(columns) or COLUMNS[task]
+    named = _columns(words[1:], task)
     tables = [list(_rows(part, named, task, pause_s)) for part in parts]
     kept = [[row for row in rows if row is not None] for rows in tables]
     for part, rows in zip(parts, kept, strict=True):
@@ -45,6 +46,13 @@ def read(words: Sequence[str], columns: Sequence[str], task: str, pause_s: float
     left_out = sum(map(len, tables)) - sum(map(len, kept))
     split = Split(kept[0], kept[1]) if len(kept) == 2 else cut_in_two(kept[0], name)
     return split._replace(left_out=left_out)
+
+
+def _columns(words: Sequence[str], task: str) -> tuple[str, ...]:
+    named = [tuple(word.split(",")) for word in words if "," in word]
+    if len(named) > 1 or any(len(pair) != 2 or not all(pair) for pair in named):
+        raise DataError(f"{' '.join(words)}: two columns, like {','.join(COLUMNS[task])}")
+    return named[0] if named else COLUMNS[task]
 
 
 def _rows(
@@ -74,7 +82,7 @@ def _table(place: Web, columns: tuple[str, ...]) -> Any:
             if lacking := [column for column in columns if column not in known]:
                 raise DataError(
                     f"{place.where} has no column {lacking[0]}, but {', '.join(known)}: "
-                    "name two of them (--columns)"
+                    f"name two of them, like {','.join(columns)}"
                 )
             return file.read(columns=list(columns), use_threads=False)
         except (OSError, ArrowException) as error:

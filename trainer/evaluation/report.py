@@ -36,20 +36,20 @@ class Report:
         self.starts: dict[int, Scores] = {}
         self._path, self._at = path, 0.0
 
-    def go_on(self, basis: str, earlier: Path | None) -> None:
-        """With what an earlier report has of the same. Raises Unusable, and OSError."""
+    def go_on(self, basis: str) -> None:
+        """With what the file has of an earlier run of the same. Raises Unusable, and OSError."""
         self.basis = basis
-        if earlier is None:
+        if self._path is None or not self._path.exists():
             return
         try:
-            found = Earlier.model_validate_json(earlier.read_bytes())
+            found = Earlier.model_validate_json(self._path.read_bytes())
         except ValidationError as error:
-            raise Unusable(f"{earlier} is no report: {first_problem(error)}") from error
+            raise Unusable(f"{self._path} is no report: {first_problem(error)}") from error
         if found.basis == basis:
             self.starts = found.starts
         elif found.starts:
             print(
-                f"{earlier} is of another model, data or plan: all starts are done anew",
+                f"{self._path} was of another model, data or plan: all starts are done anew",
                 file=sys.stderr,
             )
 

@@ -48,7 +48,7 @@ class TaskForm(forms.ModelForm):  # type: ignore[type-arg]
         columns: str = self.cleaned_data["columns"]
         if len(columns.split()) not in (0, 2):
             raise forms.ValidationError("Two of them: of words and tags, or of texts and labels.")
-        if strange := [column for column in columns.split() if column[0] == "-"]:
+        if strange := [word for word in columns.split() if word[0] == "-" or "," in word]:
             raise forms.ValidationError(f"{strange[0]!r} is no column: write them like text label.")
         return columns
 

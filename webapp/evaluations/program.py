@@ -14,7 +14,7 @@ from webapp.evaluations.data import place_of
 from webapp.evaluations.models import Evaluation, Task
 from webapp.evaluations.services import finish, keep_starts, note_progress
 
-REPORT, DONE = "report.json", "done.json"
+REPORT = "report.json"
 ADVICE = "go on, as starts that are done count, or choose less data or fewer epochs."
 
 
@@ -50,15 +50,14 @@ def words_of(evaluation: Evaluation, folder: Path) -> list[str]:
         *("evaluate", task.kind, checkpoint, *_data(task, folder)),
         *how,
         *("--starts", str(task.starts), "--epochs", str(task.epochs), "--rate", str(task.rate)),
-        *("--report", str(folder / REPORT)),
-        *_done(evaluation, folder),
+        *("--report", str(_report(evaluation, folder))),
     ]
 
 
 def _data(task: Task, folder: Path) -> list[str]:
     """Files are under their own name, by which a reader knows the format."""
     if task.dataset:
-        return [f"--dataset={task.dataset}", f"--columns={task.columns}"]
+        return [*f"hub:{task.dataset}".split(), *filter(None, [",".join(task.columns.split())])]
     place = place_of(task)
     if place is None:
         raise Missing(f"The data of {task.title} are not on the site's machine any more.")
@@ -68,10 +67,10 @@ def _data(task: Task, folder: Path) -> list[str]:
     return [str(named)]
 
 
-def _done(evaluation: Evaluation, folder: Path) -> list[str]:
-    """Starts that an earlier program came to."""
+def _report(evaluation: Evaluation, folder: Path) -> Path:
+    """With the starts that an earlier program came to."""
     starts = dict(evaluation.starts.values_list("number", "scores"))
-    if not starts:
-        return []
-    (folder / DONE).write_text(json.dumps({"basis": evaluation.basis, "starts": starts}))
-    return ["--done", str(folder / DONE)]
+    if starts:
+        known = {"complete": False, "doing": "", "share": 0.0, "basis": evaluation.basis}
+        (folder / REPORT).write_text(json.dumps(known | {"starts": starts}))
+    return folder / REPORT
