@@ -10,6 +10,7 @@ import pytest
 from tests.swarm.swarm import SENTENCES, Member, Swarm
 from tests.waiting import wait_for
 from trainer.data.survey import survey
+from trainer.families.base import Objective
 from trainer.recipe import Choice, Text
 from trainer.text.tokenizer import Tokenizer
 
@@ -79,7 +80,9 @@ def test_by_passes_a_device_with_more_text_of_its_own_takes_more_steps(tmp_path:
         for name, lines in {"little": 60, "much": 300}.items():
             own = tmp_path / f"{name}.txt"
             own.write_text("\n".join(f"{SENTENCES[n % 4]} {n}" for n in range(lines)))
-            samples[name] = survey(own, tokenizer, "masked", swarm.recipe.sequence_length).samples
+            samples[name] = survey(
+                own, tokenizer, Objective("masked"), swarm.recipe.sequence_length
+            ).samples
             swarm.add(name, text=str(own))
         wait_for("shared rounds", lambda: num_shared(coordinator) >= 3, PATIENCE_S)
         batch = swarm.recipe.micro_batch
