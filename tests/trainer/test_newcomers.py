@@ -105,7 +105,7 @@ def test_a_newcomer_learns_the_same_from_the_same_batches(recipe: Recipe):
         train(learner, seed=7)
     assert veteran.learn(make_batch(5)) == pytest.approx(newcomer.learn(make_batch(5)), rel=1e-6)
     for mine, theirs in zip(*(average([one])[0] for one in (newcomer, veteran)), strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-7)
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)  # sums in another order
 
 
 @every_strategy

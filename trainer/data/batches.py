@@ -72,13 +72,13 @@ def _packed(
         if objective.kind == "spans":
             yield corrupt(rows, tokenizer, generator)
             continue
-        ids, attention = _padded(rows, length, tokenizer.pad)
+        ids = _padded(rows, length, tokenizer.pad)
         if objective.kind == "masked":
             yield mask(ids, tokenizer, generator, objective.whole_words)
         elif objective.kind == "prefix":
-            yield cut(ids, attention, generator)
+            yield cut(ids, _attention(rows, length), generator)
         else:
-            yield _all_after_the_first(ids, attention)
+            yield _all_after_the_first(ids, _attention(rows, length))
 
 
 def _paired(
@@ -92,7 +92,7 @@ def _paired(
 ) -> Iterator[Batch | None]:
     pairs = pair_up_tracked(documents, tokenizer, room(objective, length), generator, track)
     while rows := list(islice(pairs, size())):
-        ids, _ = _padded([pair.ids for pair in rows], length, tokenizer.pad)
+        ids = _padded([pair.ids for pair in rows], length, tokenizer.pad)
         masked = mask(ids, tokenizer, generator, objective.whole_words)
         if masked is None:
             continue
@@ -102,11 +102,17 @@ def _paired(
         yield replace(masked, segments=segments.long(), swapped=swapped.long())
 
 
-def _padded(rows: list[list[int]], length: int, pad: int) -> tuple[Tensor, Tensor]:
-    """Ids, and 1 for each that is no padding: some tokenizers end documents with the pad token."""
-    ids = torch.from_numpy(np.array([row + [pad] * (length - len(row)) for row in rows]))
+def _padded(rows: list[list[int]], length: int, pad: int) -> Tensor:
+    ids = np.full((len(rows), length), pad, dtype=np.int64)
+    for place, row in zip(ids, rows, strict=True):
+        place[: len(row)] = np.fromiter(row, np.int64, len(row))
+    return torch.from_numpy(ids)
+
+
+def _attention(rows: list[list[int]], length: int) -> Tensor:
+    """1 for each that is no padding: some tokenizers end documents with the pad token."""
     lengths = torch.tensor([[len(row)] for row in rows])
-    return ids, (torch.arange(length) < lengths).long()
+    return (torch.arange(length) < lengths).long()
 
 
 def _all_after_the_first(ids: Tensor, attention: Tensor) -> Batch:

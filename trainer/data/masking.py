@@ -23,25 +23,37 @@ def mask(
     Padding and special tokens are never chosen; at least one other token always is. Of
     `whole_words` all tokens are chosen, or none. Raises TokenizerError where it has no words.
     """
-    special, ordinary = _kinds(tokenizer)
-    candidates = ~torch.isin(ids, special)
+    is_ordinary, ordinary = _kinds(tokenizer)
+    candidates = is_ordinary[ids]
     if not bool(candidates.any()):
         return None
-    words = _words(ids, tokenizer) if whole_words else torch.arange(ids.shape[1]).expand_as(ids)
-    draw = torch.rand(ids.shape, generator=generator).gather(1, words)
+    draw = torch.rand(ids.shape, generator=generator)
+    words = _words(ids, tokenizer) if whole_words else None
+    if words is not None:
+        draw = draw.gather(1, words)
     chosen = candidates & (draw < CHOSEN_SHARE)
     if not bool(chosen.any()):
-        places = candidates.nonzero()
-        row, column = places[torch.randint(len(places), (1,), generator=generator)[0]]
-        chosen[row] = candidates[row] & (words[row] == words[row, column])
-    draw = torch.rand(ids.shape, generator=generator)
-    inputs = ids.clone()
-    inputs[chosen & (draw < MASK_SHARE)] = tokenizer.mask
-    other = ordinary[torch.randint(len(ordinary), ids.shape, generator=generator)]
-    swapped = chosen & (draw >= MASK_SHARE) & (draw < MASK_SHARE + RANDOM_SHARE)
-    inputs[swapped] = other[swapped]
-    targets = ids.masked_fill(~chosen, Batch.IGNORE)
+        _choose_one(chosen, candidates, words, generator)
+    places = chosen.view(-1).nonzero().squeeze(1)  # few: the rest is worked out for them alone
+    true = ids.reshape(-1)[places]
+    draw = torch.rand(places.shape, generator=generator)
+    other = ordinary[torch.randint(len(ordinary), places.shape, generator=generator)]
+    seen = torch.where(draw < MASK_SHARE + RANDOM_SHARE, other, true)
+    inputs, targets = ids.clone(), torch.full_like(ids, Batch.IGNORE)
+    inputs.view(-1)[places] = seen.masked_fill(draw < MASK_SHARE, tokenizer.mask)
+    targets.view(-1)[places] = true
     return Batch(inputs, targets, (ids != tokenizer.pad).long())
+
+
+def _choose_one(
+    chosen: Tensor, candidates: Tensor, words: Tensor | None, generator: torch.Generator
+) -> None:
+    places = candidates.nonzero()
+    row, column = places[torch.randint(len(places), (1,), generator=generator)[0]]
+    if words is None:
+        chosen[row, column] = True
+    else:
+        chosen[row] = candidates[row] & (words[row] == words[row, column])
 
 
 def _words(ids: Tensor, tokenizer: Tokenizer) -> Tensor:
@@ -51,9 +63,10 @@ def _words(ids: Tensor, tokenizer: Tokenizer) -> Tensor:
 
 @lru_cache(maxsize=2)
 def _kinds(tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
-    """Ids of special tokens, and of all others. Made once: there are tens of thousands."""
-    others = set(range(tokenizer.num_tokens)) - tokenizer.special
-    return torch.tensor(sorted(tokenizer.special)), torch.tensor(sorted(others))
+    """Whether an id is no special token, and the tokens that are none; made once."""
+    is_ordinary = torch.ones(tokenizer.vocab_size, dtype=torch.bool)
+    is_ordinary[list(tokenizer.special)] = False
+    return is_ordinary, is_ordinary[: tokenizer.num_tokens].nonzero().squeeze(1)
 
 
 @lru_cache(maxsize=2)

@@ -52,6 +52,8 @@ class Mixture:
             self._endless(source, f"{self._seed}/{number}")
             for number, source in enumerate(self._sources)
         ]
+        if len(streams) == 1:
+            yield from streams[0]
         while True:
             yield next(rng.choices(streams, self._weights)[0])
 

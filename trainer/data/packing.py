@@ -46,7 +46,7 @@ def pack_tracked(
             piece = left[start : start + inner]
             track.used = len(ids) - (len(left) - start - inner)
             yield [*before, *piece, tokenizer.end] if framed else piece
-        left = left[cut:]
+        del left[:cut]
     if left:
         track.used = len(ids)
         yield [*before, *left, tokenizer.end] if framed else left
