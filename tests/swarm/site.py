@@ -179,7 +179,7 @@ class Site:
         ).stdout
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=20) as reply:
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=120) as reply:
             return json.load(reply)
 
     def answers(self) -> bool:

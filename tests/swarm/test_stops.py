@@ -14,6 +14,7 @@ from tests.swarm.parts import shared_memory_of, sockets_of
 from tests.swarm.site import is_running
 from tests.swarm.swarm import Member, Swarm
 from tests.waiting import wait_for
+from trainer.wire import Wish
 
 pytestmark = pytest.mark.swarm
 
@@ -53,6 +54,15 @@ def terminate(pid: int) -> None:
 def press_ctrl_c(pid: int) -> None:
     """A terminal sends it to the whole group of processes."""
     os.killpg(pid, signal.SIGINT)
+
+
+def test_while_its_libraries_are_loaded_it_makes_no_model(swarm: Swarm):
+    swarm.prepare("coordinator", role="coordinator")
+    member = swarm.prepare("stopped", tokenizer="none")  # without one the engine fails
+    member.start()
+    member.wish(Wish.STOP)
+    assert member.process.wait(60) == 0
+    assert member.said("left") == [{"cause": "stopped"}]
 
 
 def test_while_it_joins_a_swarm_that_does_not_answer(swarm: Swarm):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -62,7 +63,13 @@ def take_part(job: Job, outbox: Outbox, wishes: Wishes) -> LeaveCause:
         status.stop()
 
 
+def _is_wanted(wishes: Wishes) -> bool:
+    return wishes.current().wish not in (Wish.STOP, Wish.FINISH)
+
+
 def _take_part(job: Job, outbox: Outbox, wishes: Wishes, status: Status) -> LeaveCause:
+    if not _is_wanted(wishes):  # it was stopped while the libraries of the engine were loaded
+        return wishes.current().cause or LeaveCause.STOPPED
     tokenizer = Tokenizer.of(job.recipe, job.tokenizer)
     with reading_of(job, tokenizer) as reading:
         return _with_model(job, outbox, wishes, status, tokenizer, reading)
@@ -134,10 +141,7 @@ def swarm_peer(job: Job, is_wanted: Callable[[], bool] = lambda: True) -> SwarmP
 
 def _connect(job: Job, wishes: Wishes, status: Status) -> SwarmPeer | None:
     """None when it is no longer wanted before anybody answered."""
-
-    def is_wanted() -> bool:
-        return wishes.current().wish not in (Wish.STOP, Wish.FINISH)
-
+    is_wanted = partial(_is_wanted, wishes)
     pause_s = FIRST_PAUSE_S
     while is_wanted():
         status.set(Activity.STARTING, "joining the swarm")
