@@ -43,12 +43,27 @@ PLAIN = "[A-Za-z0-9_][A-Za-z0-9._-]"
 
 
 class DataSet(Part):
-    """Of a hub, by its name there. `column` has the text; "": text, a chat or an instruction."""
+    """Of a hub, by its name there. `column` has the text; "": text, a chat or an instruction.
+
+    `revision`: a commit of its Parquet files, which stay so for ever; "": as they are when read.
+    """
 
     name: str = Field(pattern=rf"^{PLAIN}{{0,95}}(/{PLAIN}{{0,95}})?$")
     config: str = Field("default", pattern=rf"^{PLAIN}{{0,119}}$")
     split: str = Field("train", pattern=rf"^{PLAIN}{{0,119}}$")
     column: str = Field("", max_length=120)
+    revision: str = Field("", pattern=r"^([0-9a-f]{40})?$")
+
+    @classmethod
+    def called(cls, word: str, **more: str) -> DataSet:
+        """From NAME or NAME@REVISION. Raises ValidationError."""
+        name, at, revision = word.partition("@")
+        return cls(name=name, revision=revision or at, **more)
+
+    @property
+    def word(self) -> str:
+        """As `called` takes it."""
+        return f"{self.name}@{self.revision}" if self.revision else self.name
 
 
 class Special(Part):

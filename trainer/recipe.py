@@ -198,6 +198,7 @@ class Recipe(Part):
         texts = [text or {} for text in (*document["texts"], document["held_out"])]
         for part, name, without in (
             *((text, "dataset", None) for text in texts),
+            *((text.get("dataset") or {}, "revision", "") for text in texts),
             (document["optimizer"], "kind", "adamw"),
             (document, "precision", "fp32"),
             (document["base"] or {}, "stack", None),

@@ -35,15 +35,17 @@ class Hub(BaseHTTPRequestHandler):
             number = last.removesuffix(".parquet")
             self._answer(302, b"", Location=f"http://{host}/store{place}/{number}")
         elif place.removeprefix("/store") in self.files:
-            content = self.files[place.removeprefix("/store")][int(last)]
-            start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
-            self._answer(206 if start else 200, content[start:], **{"Accept-Ranges": "bytes"})
+            self._ranged(self.files[place.removeprefix("/store")][int(last)])
         elif self.path in self.pages:
-            self._answer(200, self.pages[self.path])
+            self._ranged(self.pages[self.path])
         else:
             self._answer(404, b'{"error": "no such data set"}')
 
     do_HEAD = do_GET
+
+    def _ranged(self, content: bytes) -> None:
+        start = int((self.headers.get("Range") or "bytes=0-")[6:-1])
+        self._answer(206 if start else 200, content[start:], **{"Accept-Ranges": "bytes"})
 
     def _answer(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -43,6 +44,21 @@ def test_c13_each_row_of_a_data_set_is_in_one_shard_and_resumed_exactly(hub, of)
         begun = list(islice(source.shard(number, of, "order"), stop))
         assert begun + list(source.shard(number, of, "order", begun[-1].done)) == whole
     assert whole[-1].done == whole[-1].total
+
+
+def test_a_commit_of_a_data_set_is_read_as_it_was(hub):
+    old = "0f" * 20
+    listed = [{"type": "file", "path": f"{OWN[1]}/{OWN[2]}/{n}.parquet"} for n in (1, 0)]
+    listed += [{"type": "file", "path": f"{OWN[1]}/{OWN[2]}/notes.md"}]
+    hub.pages[f"/api/datasets/{OWN[0]}/tree/{old}/{OWN[1]}/{OWN[2]}"] = json.dumps(listed).encode()
+    for number, rows in enumerate((ROWS[:5], ROWS[5:8])):
+        place = f"/datasets/{OWN[0]}/resolve/{old}/{OWN[1]}/{OWN[2]}/{number}.parquet"
+        hub.pages[place] = table([""] * len(rows), group=50, content=rows)
+    source = HubSource(named(revision=old), pause_s=0.01)
+    assert sorted(source.documents("x")) == sorted(ROWS[:8])
+    assert [len(list(source.shard(number, 2, "x"))) for number in (0, 1)] == [5, 3]
+    with pytest.raises(SourceUnavailable, match="404"):
+        list(HubSource(named(revision="a0" * 20), pause_s=0.01).documents("x"))
 
 
 def test_a_recipe_names_a_data_set_and_a_pass_has_each_row_once(hub):

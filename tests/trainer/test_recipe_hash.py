@@ -22,12 +22,19 @@ def test_what_came_later_leaves_no_trace_in_a_recipe_that_does_without():
     assert OLD.sha256() == HASH_OF_OLD
 
 
+def of_hub(**more: str) -> Text:
+    return Text(kind="datasets", dataset=DataSet(name="of/somebody", **more))
+
+
 def test_a_recipe_that_has_it_is_another_one():
-    hub = Text(kind="datasets", dataset=DataSet(name="of/somebody"))
+    hub, pinned = of_hub(), OLD.model_copy(update={"texts": (of_hub(revision="0f" * 20),)})
+    assert '"revision"' in pinned.canonical()
     changed = [
         OLD.model_copy(update={"optimizer": Optimizer(kind="lamb")}),
         OLD.model_copy(update={"precision": "mixed"}),
         OLD.model_copy(update={"texts": (hub,)}),
         OLD.model_copy(update={"held_out": hub}),
+        pinned,
     ]
-    assert len({recipe.sha256() for recipe in (OLD, *changed)}) == 5
+    assert "revision" not in changed[2].canonical()
+    assert len({recipe.sha256() for recipe in (OLD, *changed)}) == 6

@@ -115,6 +115,7 @@ def test_volunteers_own_texts_may_be_all_there_is(files, olga):
     [
         ("org/name", DataSet(name="org/name")),
         ("name bn", DataSet(name="name", config="bn")),
+        (f"a/b@{'0f' * 20} c", DataSet(name="a/b", config="c", revision="0f" * 20)),
         ("a/b 20231101.bn train", DataSet(name="a/b", config="20231101.bn", split="train")),
         (" a/b  c d the text ", DataSet(name="a/b", config="c", split="d", column="the text")),
     ],
@@ -129,7 +130,18 @@ def test_a_data_set_of_a_hub_is_named_in_words_and_comes_back_in_them(files, olg
 
 @pytest.mark.parametrize(
     "typed",
-    ["a/b/c", "https://x.org/d", "a/b c/d", "a/b c d" + " x" * 100, "../x", "a/..", "a/b ..", "-h"],
+    [
+        "a/b/c",
+        "https://x.org/d",
+        "a/b c/d",
+        "a/b c d" + " x" * 100,
+        "../x",
+        "a/..",
+        "a/b ..",
+        "-h",
+        "a/b@",
+        "a/b@main",
+    ],
 )
 def test_a_data_set_that_cannot_be_one_is_refused_with_an_example(files, typed):
     form = filled(files, texts=[], dataset=typed)

@@ -23,9 +23,9 @@ MAX_README_BYTES = 2**20
 
 
 def read(words: Sequence[str], task: str, pause_s: float = 1.0) -> Split:
-    """`words`: a data set's name, its configuration, and the splits to learn from and for the test;
-    of one split a fifth is the test. One with a comma is the columns of words and tags, or of texts
-    and labels.
+    """`words`: a data set's NAME or NAME@REVISION, its configuration, and the splits to learn from
+    and for the test; of one split a fifth is the test. One with a comma is the columns of words and
+    tags, or of texts and labels.
 
     Rows without a word are left out, and counted. Raises DataError and SourceUnavailable.
     """
@@ -34,7 +34,7 @@ def read(words: Sequence[str], task: str, pause_s: float = 1.0) -> Split:
     if len(splits) > 2:
         raise DataError(f"{' '.join(words)}: one split, or one to learn from and one for the test")
     try:
-        parts = [DataSet(name=name, config=config, split=split) for split in splits]
+        parts = [DataSet.called(name, config=config, split=split) for split in splits]
     except ValidationError as error:
         raise DataError(f"{' '.join(words)} names no data set: {first_problem(error)}") from error
     named = _columns(words[1:], task)

@@ -1,8 +1,9 @@
 """A data set of a Hugging Face hub, or of a server that answers like one, by its name.
 
 A hub has every public data set as Parquet, whatever it was made of, and lists the files:
-GET /api/datasets/NAME/parquet/CONFIG/SPLIT. They are read by ranges, so nothing is stored, no
-program of a data set runs here, and any device begins anywhere. `HF_ENDPOINT` in the environment
+GET /api/datasets/NAME/parquet/CONFIG/SPLIT, or /api/datasets/NAME/tree/REVISION/CONFIG/SPLIT of
+those that a commit has. They are read by ranges, so nothing is stored, no program of a data set
+runs here, and any device begins anywhere. `HF_ENDPOINT` in the environment
 names another hub, `HF_TOKEN` is for data sets that are not public.
 """
 
@@ -13,6 +14,7 @@ import os
 import random
 from collections.abc import Iterator
 from math import ceil
+from typing import Any
 
 from trainer.parts import DataSet
 from trainer.sources.base import Piece, Source, SourceUnavailable
@@ -65,19 +67,35 @@ class HubSource(Source):
 
 def files_of(dataset: DataSet, pause_s: float = 1.0) -> list[Web]:
     """The Parquet files of a split. Raises SourceUnavailable."""
-    place = f"/api/datasets/{dataset.name}/parquet/{dataset.config}/{dataset.split}"
-    listed = at_hub(place, pause_s)
+    listed = at_hub(list_of(dataset), pause_s)
     try:
         with listed.open() as reply:
-            files = json.loads(reply.read(MAX_LIST_BYTES))
+            places = _places(dataset, json.loads(reply.read(MAX_LIST_BYTES)))
     except ValueError:
-        files = None
-    if not isinstance(files, list) or not files:
+        places = []
+    if not places:
         raise SourceUnavailable(
             f"{listed.where} lists no files: is that the data set's name, configuration and "
             "split, and has the hub its Parquet files?"
         )
-    return [at_hub(f"{place}/{number}.parquet", pause_s) for number in range(len(files))]
+    return [at_hub(place, pause_s) for place in places]
+
+
+def list_of(dataset: DataSet) -> str:
+    """Where a hub lists the Parquet files of a split."""
+    branch = f"tree/{dataset.revision}" if dataset.revision else "parquet"
+    return f"/api/datasets/{dataset.name}/{branch}/{dataset.config}/{dataset.split}"
+
+
+def _places(dataset: DataSet, listed: Any) -> list[str]:
+    """Of the files in a hub's answer, in their order; none where it is no list of files."""
+    if not isinstance(listed, list):
+        return []
+    if not dataset.revision:
+        return [f"{list_of(dataset)}/{number}.parquet" for number in range(len(listed))]
+    paths = [one.get("path") for one in listed if isinstance(one, dict)]
+    named = sorted(path for path in paths if isinstance(path, str) and path.endswith(".parquet"))
+    return [f"/datasets/{dataset.name}/resolve/{dataset.revision}/{path}" for path in named]
 
 
 def at_hub(place: str, pause_s: float = 1.0) -> Web:

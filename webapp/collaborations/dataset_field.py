@@ -27,11 +27,11 @@ class DataSetsField(LinesField):
 
 
 def dataset_of(words: Sequence[str]) -> DataSet:
-    """From name, configuration, split and column, in this order. Raises ValidationError."""
+    """From NAME or NAME@REVISION, configuration, split and column. Raises ValidationError."""
     name, config, split, *column = *words, *("default", "train")[max(0, len(words) - 1) :]
-    return DataSet(name=name, config=config, split=split, column=" ".join(column))
+    return DataSet.called(name, config=config, split=split, column=" ".join(column))
 
 
 def words_of(dataset: DataSet) -> str:
     """As `dataset_of` takes them."""
-    return " ".join((dataset.name, dataset.config, dataset.split, dataset.column)).strip()
+    return " ".join((dataset.word, dataset.config, dataset.split, dataset.column)).strip()

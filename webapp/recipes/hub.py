@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 from trainer.recipe import DataSet
+from trainer.sources.hub import list_of
 from webapp.core.errors import UserError
 
 HUB = "https://huggingface.co"
@@ -20,21 +21,21 @@ MOST_BYTES = 50 * 2**20
 
 def require_files(dataset: DataSet) -> None:
     """Raises UserError when the hub has no Parquet files of it."""
-    listed = _asked(f"api/datasets/{dataset.name}/parquet/{dataset.config}/{dataset.split}")
+    listed = _asked(list_of(dataset))
     try:
         files = json.loads(listed)
     except ValueError:
         files = None
     if not isinstance(files, list) or not files:
         raise UserError(
-            f"{_hub()} lists no Parquet files of {dataset.name} {dataset.config} {dataset.split}.",
+            f"{_hub()} lists no Parquet files of {dataset.word} {dataset.config} {dataset.split}.",
             "Look there whether it has another name now, and change the recipe's file.",
         )
 
 
 def fetch_tokenizer(name: str, revision: str, path: Path) -> None:
     """The `tokenizer.json` of a model. Raises UserError."""
-    path.write_bytes(_asked(f"{name}/resolve/{revision}/tokenizer.json"))
+    path.write_bytes(_asked(f"/{name}/resolve/{revision}/tokenizer.json"))
 
 
 def _hub() -> str:
@@ -43,7 +44,7 @@ def _hub() -> str:
 
 def _asked(place: str) -> bytes:
     """Raises UserError, which says what the hub answers, or that it does not."""
-    address = f"{_hub()}/{place}"
+    address = _hub() + place
     token = os.environ.get("HF_TOKEN", "")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
