@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from trainer.device.precision import Kind
 from trainer.engine.arithmetic import Arithmetic
 from trainer.engine.model import build
-from trainer.engine.sharding import WAYS, make_shard
+from trainer.engine.sharding import make_shard, way
 from trainer.recipe import Recipe
 
 LOOPBACK = "127.0.0.1"
@@ -73,7 +73,7 @@ def prepare(assignment: Assignment, rank: int) -> str:
     torch.set_num_threads(assignment.num_threads)
     if torch.cuda.is_available():
         torch.cuda.set_device(rank % torch.cuda.device_count())
-        if WAYS[assignment.split].in_step:
+        if way(assignment.split).in_step:
             return "cpu:gloo,cuda:nccl"
     return "gloo"
 
