@@ -178,13 +178,13 @@ class Site:
             command, cwd=ROOT, env=self.env, check=True, capture_output=True, text=True
         ).stdout
 
-    def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=120) as reply:
+    def get(self, path: str, patience_s: float = 120.0) -> Any:
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=patience_s) as reply:
             return json.load(reply)
 
     def answers(self) -> bool:
         try:
-            return bool(self.get("clock"))
+            return bool(self.get("clock", patience_s=20))
         except OSError:
             return False
 
