@@ -24,7 +24,8 @@ test: setup-dev chromium ## checks and all tests, with short forms of the long o
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" tests/all.sh "not soak"
 
 soak: setup-dev chromium ## the long forms of the long cases
-	@$(PY) -m pytest -m soak
+	@$(PY) -m pytest -m "soak and not browser"
+	@$(PY) -m pytest -m "soak and browser"
 
 lint: setup-dev ## style, types, borders, sizes, templates, migrations, deployment
 	@$(PY) -m ruff check .

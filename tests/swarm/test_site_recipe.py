@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.swarm, pytest.mark.soak]
 SLUG = "sahajbert-bn-small"
 LAST = 30
 LONGEST_S = 3000
+STATE = f"select state from collaborations_collaboration where slug = '{SLUG}'"
 BASELINES = {"all texts noun", "TF-IDF of characters and logistic regression"}
 
 
@@ -34,7 +35,7 @@ def test_one_command_makes_the_tokenizer_trains_with_three_agents_evaluates_and_
     site.process = site.up("--recipe", "sahajbert-bn", "--offline", "--volunteers", "3")
     wait_for("ready line", lambda: site.readiness() or site.died(), LONGEST_S)
     assert site.process.poll() is None, site.log.read_text()
-    wait_for("end", lambda: site.get(f"collaborations/{SLUG}")["state"] == "finished", LONGEST_S)
+    wait_for("end", lambda: ("finished",) in site.rows(STATE), LONGEST_S)
     assert site.rows("select state, json_extract(made, '$.size') from tokenizers_making") == [
         ("finished", 8000)
     ]
