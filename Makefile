@@ -26,6 +26,7 @@ test: setup-dev chromium ## checks and all tests, with short forms of the long o
 soak: setup-dev chromium ## the long forms of the long cases
 	@$(PY) -m pytest -m "soak and not browser"
 	@$(PY) -m pytest -m "soak and browser"
+	@$(PY) -m tests.postgres $(PY) -m pytest -m heavy tests/web
 
 lint: setup-dev ## style, types, borders, sizes, templates, migrations, deployment
 	@$(PY) -m ruff check .

@@ -39,7 +39,8 @@ step "style, types, borders" make -s lint
 step "site, agent and launcher, SQLite" \
     python -m pytest -q --durations=8 -m "not browser and not swarm and ($chosen)"
 step "the site again, PostgreSQL" \
-    python -m tests.postgres python -m pytest -q -m "not browser and not swarm and ($chosen)" tests/web tests/live
+    python -m tests.postgres python -m pytest -q -m "not browser and not swarm and not heavy and ($chosen)" \
+    tests/web tests/live
 for number in "${!beside[@]}"; do
     wait "${beside[$number]}" || failed=1
     cat "$said/$number"

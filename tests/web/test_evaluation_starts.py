@@ -49,6 +49,7 @@ def values_of(evaluation):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.heavy
 def test_b10_one_that_is_killed_goes_on_with_the_starts_that_it_lacks(
     transactional_db, small, tmp_path, client, olga
 ):
@@ -115,6 +116,7 @@ def test_nothing_is_kept_of_one_that_was_cancelled(small, tmp_path, olga):
     assert not services.note_progress(evaluation, reported(0.5)) and not Start.objects.exists()
 
 
+@pytest.mark.heavy
 def test_the_timetable_measures_a_text_every_so_many_rounds_by_itself(
     small, text, tmp_path, client
 ):

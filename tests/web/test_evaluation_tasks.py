@@ -25,6 +25,7 @@ def small(db, settings, tmp_path):
     return make_small(tmp_path)
 
 
+@pytest.mark.heavy
 def test_an_organiser_names_a_data_set_of_a_hub_and_it_is_evaluated(
     small, tmp_path, client, olga, monkeypatch
 ):

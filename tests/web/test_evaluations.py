@@ -41,6 +41,7 @@ def small(db, settings, tmp_path):
     return make_small(tmp_path)
 
 
+@pytest.mark.heavy
 def test_a_checkpoint_is_evaluated_by_the_trainer_itself(small, tmp_path, client):
     checkpoint = add_checkpoint(small, tmp_path, 20)
     evaluation = claimed(add_task(small, every=20))
@@ -92,6 +93,7 @@ def test_what_is_gone_from_the_disk_is_named(small, tmp_path, gone):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.heavy
 def test_b07_b10_two_jobs_do_one_evaluation_and_one_that_is_killed_can_be_run_again(
     transactional_db, small, tmp_path, client, olga
 ):

@@ -57,6 +57,7 @@ def test_only_organisers_may_look_and_act(client, alice):
     assert Trial.objects.count() == 1
 
 
+@pytest.mark.heavy
 def test_an_experiment_is_started_done_shown_and_can_be_done_again(
     client, olga, django_capture_on_commit_callbacks
 ):
@@ -154,6 +155,7 @@ def test_a_program_that_cannot_do_it_is_quoted(db):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.heavy
 def test_cancelling_ends_the_program_and_keeps_what_it_had(client, olga):
     client.force_login(olga)
     trial = make_trial(volunteers=2, rounds=300, seeds=5)

@@ -42,6 +42,7 @@ def programs() -> list[psutil.Process]:
     return [one for one in children if "export" in one.cmdline()]
 
 
+@pytest.mark.heavy
 def test_an_organiser_has_a_model_made_that_from_pretrained_loads(small, tmp_path, client, olga):
     checkpoint = add_checkpoint(small, tmp_path, 20)
     credit(small, "vera", 64, timezone.now(), is_named=True)
@@ -78,6 +79,7 @@ def test_an_organiser_has_a_model_made_that_from_pretrained_loads(small, tmp_pat
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.heavy
 def test_b07_b10_two_jobs_make_one_model_and_one_that_is_killed_can_be_run_again(
     transactional_db, small, tmp_path, client, olga
 ):

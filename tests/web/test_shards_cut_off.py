@@ -146,6 +146,7 @@ def around(live_server, collaboration, tmp_path, monkeypatch):
     clock.follow(before)
 
 
+@pytest.mark.heavy
 def test_who_alone_is_cut_off_stops_reading_before_another_gets_its_part(around):
     anna, bela = around.volunteer("anna"), around.volunteer("bela")
     assert around.pass_time(STEP_S * 2) == [{"anna": 0, "bela": 1}] * 2
@@ -166,6 +167,7 @@ def test_who_alone_is_cut_off_stops_reading_before_another_gets_its_part(around)
     assert around.pass_time(STEP_S * 2) == [{"anna": 1, "cyril": 0}] * 2
 
 
+@pytest.mark.heavy
 def test_while_the_site_is_away_from_everybody_all_go_on_and_each_keeps_its_part(around):
     anna, bela = around.volunteer("anna"), around.volunteer("bela")
     around.pass_time(STEP_S * 2)

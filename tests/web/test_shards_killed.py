@@ -39,6 +39,7 @@ def live(folder: Path) -> list[int]:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.heavy
 def test_c13_a_device_killed_in_the_middle_of_rounds_learns_of_each_row_once(
     live_server,
     tmp_path,
