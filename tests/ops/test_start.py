@@ -70,7 +70,7 @@ def test_the_bundled_valkey_listens_on_a_private_socket_only_and_keeps_its_data(
         for expected in (None, b"kept"):
             server = subprocess.Popen(valkey_command(path, tmp_path / "valkey"))
             client = redis.Redis(unix_socket_path=str(path))
-            wait_for("PONG", partial(ponged, client), 20)
+            wait_for("PONG", partial(ponged, client))
             assert client.get("key") == expected
             client.set("key", "kept")
             assert client.config_get("port") == {"port": "0"}

@@ -52,10 +52,10 @@ class Intruder:
         )
 
     async def ask_the_dht(self) -> str:
-        return await _reason(self._dht.rpc_ping(dht_pb2.PingRequest(), timeout=20))
+        return await _reason(self._dht.rpc_ping(dht_pb2.PingRequest(), timeout=60))
 
     async def introduce(self) -> str:
-        return await _reason(self._averager.rpc_introduce(self._authorizer._token, timeout=20))
+        return await _reason(self._averager.rpc_introduce(self._authorizer._token, timeout=60))
 
     async def join_group(self) -> str:
         request = averaging_pb2.JoinRequest(
@@ -78,7 +78,7 @@ async def _first(call: Awaitable[Any]) -> Any:
     """The first message of a stream, which is closed then."""
     stream = await call
     try:
-        return await asyncio.wait_for(anext(stream), 20)
+        return await asyncio.wait_for(anext(stream), 60)
     finally:
         await stream.aclose()
 

@@ -84,7 +84,7 @@ class Member:
         """kill -9 of the main process alone."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=60)
 
     def stop(self, timeout_s: float = 60.0) -> str:
         """A clean leave; what it said is its cause."""
@@ -185,7 +185,7 @@ class Swarm:
                 process.kill()
             except psutil.NoSuchProcess:
                 continue
-        psutil.wait_procs(trees, timeout=10)
+        psutil.wait_procs(trees, timeout=60)
 
 
 def _file(path: Path) -> File:

@@ -28,5 +28,5 @@ async def test_a_stream_that_ends_at_once_is_passed_over(tmp_path, caplog):
         async with await asyncio.start_unix_server(serve, path=path):
             _, writer = await asyncio.open_unix_connection(path)
             writer.close()
-            await asyncio.wait_for(handled.wait(), 10)
+            await asyncio.wait_for(handled.wait(), 60)
     assert caplog.records == []

@@ -163,11 +163,11 @@ def test_a_child_dies_with_its_parent_and_ignores_its_ctrl_c():
     )
     assert parent.stdout is not None
     child = psutil.Process(int(parent.stdout.readline()))
-    wait_for("a group of its own", lambda: os.getpgid(child.pid) != os.getpgid(parent.pid), 10)
+    wait_for("a group of its own", lambda: os.getpgid(child.pid) != os.getpgid(parent.pid))
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    wait_for("end of the child", lambda: not child.is_running(), 10)
+    wait_for("end of the child", lambda: not child.is_running())
 
 
 def test_the_swarm_follows_the_sites_clock():

@@ -143,7 +143,7 @@ def waiting(tmp_path: Path):
 def test_the_others_end_when_the_first_is_killed(waiting):
     process, other = waiting
     process.send_signal(signal.SIGKILL)
-    _, alive = psutil.wait_procs([other], timeout=20)
+    _, alive = psutil.wait_procs([other], timeout=60)
     assert alive == []
 
 
