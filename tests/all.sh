@@ -24,6 +24,9 @@ swarms() {
     renice -n 5 "$BASHPID" >/dev/null
     step "real swarms" \
         python -m pytest -q --durations=8 -m "swarm and ($chosen)" --ignore-glob '*/test_site_*.py'
+    step "the site again, PostgreSQL" \
+        python -m tests.postgres python -m pytest -q \
+        -m "not browser and not swarm and not heavy and ($chosen)" tests/web tests/live
 }
 sites() {
     step "a real site with real agents" \
@@ -38,9 +41,6 @@ trap 'exit 130' INT TERM
 step "style, types, borders" make -s lint
 step "site, agent and launcher, SQLite" \
     python -m pytest -q --durations=8 -m "not browser and not swarm and ($chosen)"
-step "the site again, PostgreSQL" \
-    python -m tests.postgres python -m pytest -q -m "not browser and not swarm and not heavy and ($chosen)" \
-    tests/web tests/live
 for number in "${!beside[@]}"; do
     wait "${beside[$number]}" || failed=1
     cat "$said/$number"
