@@ -41,7 +41,7 @@ def test_ten_batches_are_shown_with_what_is_masked_and_what_was_counted(
     assert len(found["batches"]) == 10 and found["samples"] == 40
     assert found["padding_share"] == 0 and 0.08 < found["target_share"] < 0.22
     parts = [part for batch in found["batches"] for row in batch for part in row["parts"]]
-    hidden = [part for part in parts if part["hidden"]]
+    hidden = [part for part in parts if part["hidden"] is not None]
     assert sum(part["text"] == "[MASK]" for part in hidden) / len(hidden) > 0.6
     assert any("alpha beta" in part["text"] or "gamma" in part["text"] for part in parts)
     (text,) = found["texts"]

@@ -55,6 +55,16 @@ def test_a_slow_first_micro_batch_and_a_busy_moment_change_nothing():
     assert train(one, 0.03) == 32
 
 
+def test_how_fast_a_device_is_is_known_once_it_took_its_size_twice():
+    one = sizer()
+    one.took(1, 9.0, 0)  # the first pass of a process
+    assert not one.is_settled
+    one.took(1, 0.03, 0)
+    assert one.batch == 2 and not one.is_settled
+    train(one, 0.03)
+    assert one.is_settled
+
+
 def test_a_device_that_became_slower_takes_less_at_once():
     one = sizer()
     train(one, 0.03)

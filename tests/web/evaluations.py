@@ -54,7 +54,7 @@ def add_task(collaboration: Collaboration, **fields) -> Task:
 
 def claimed(task: Task) -> Evaluation:
     """One that a job has begun."""
-    services.enter_due()
+    services.enter_due(timezone.now())
     found = services.claim(timezone.now())
     assert found is not None and found.task == task
     return found

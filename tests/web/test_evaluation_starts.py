@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from datetime import timedelta
 from functools import partial
 from statistics import mean, stdev
 
@@ -123,8 +124,10 @@ def test_the_timetable_measures_a_text_every_so_many_rounds_by_itself(
     entry = app.conf.beat_schedule["tend evaluations"]
     assert entry["task"] == tasks.tend_evaluations.name and entry["schedule"] <= 60
     add_task(small, title="Held-out", every=20, kind="perplexity", text=text, file="")
-    for number in (20, 40, 60, 80):  # while the site's jobs were down
+    for number in (20, 40, 60, 80):
         add_checkpoint(small, tmp_path, number)
+    long_ago = timezone.now() - timedelta(hours=1)  # the site's jobs were down since
+    small.checkpoints.update(created_at=long_ago)
     for _ in range(2):
         tasks.tend_evaluations()
     add_checkpoint(small, tmp_path, 100)

@@ -104,7 +104,9 @@ def test_an_organiser_enters_a_task_asks_for_it_and_enters_baselines(small, tmp_
     page = client.get(PAGE).text
     assert "96.48 ± 0.22" in page and "its authors" in page
     client.post(f"{ACTS}/{Baseline.objects.get().pk}/forget/")
-    client.post(f"{ACTS}/{task.pk}/drop/")
+    kept = client.post(f"{ACTS}/{task.pk}/drop/", follow=True).text
+    assert "tick “for good” to confirm" in kept and Task.objects.filter(pk=task.pk).exists()
+    client.post(f"{ACTS}/{task.pk}/drop/", {"confirmation": "on"})
     assert not (Task.objects.exists() or Baseline.objects.exists() or Evaluation.objects.exists())
     assert Entry.objects.filter(action__startswith="evaluation.").count() == 7
 

@@ -141,11 +141,20 @@ def test_each_task_takes_the_first_checkpoint_in_so_many_rounds(small, tmp_path)
     every_40, by_hand = add_task(small, every=40), add_task(small, title="By hand", every=0)
     for number in (20, 40, 60, 100):
         add_checkpoint(small, tmp_path, number)
-        services.enter_due()
-        services.enter_due()
+        services.enter_due(timezone.now())
+        services.enter_due(timezone.now())
     rounds = every_40.evaluations.order_by("round").values_list("round", flat=True)
     assert list(rounds) == [20, 40, 100]
     assert not by_hand.evaluations.exists()
+
+
+def test_those_that_come_faster_than_the_timetable_looks_are_all_taken(small, tmp_path):
+    task = add_task(small, every=20)
+    for number in (10, 20, 30, 40, 50):
+        add_checkpoint(small, tmp_path, number)
+    services.enter_due(timezone.now())
+    rounds = task.evaluations.order_by("round").values_list("round", flat=True)
+    assert list(rounds) == [10, 20, 40]
 
 
 def test_one_whose_job_died_is_given_up(small, tmp_path):

@@ -84,19 +84,20 @@ def _shown(batch: Batch, tokenizer: Tokenizer, kind: str) -> list[dict[str, Any]
             continue
         written = [one for one in wanted if one != Batch.IGNORE] if kind != "causal" else []
         given = read[: length - len(written)] if kind == "prefix" else read
-        parts = [{"text": tokenizer.decode(given), "hidden": ""}]
+        parts = [{"text": tokenizer.decode(given), "hidden": None}]
         rows.append({"parts": parts, "written": tokenizer.decode(written)})
     return rows
 
 
-def _parts(ids: list[int], targets: list[int], tokenizer: Tokenizer) -> list[dict[str, str]]:
-    """What the model sees, in parts; `hidden` is what it has to guess in the place of one."""
-    parts = []
+def _parts(ids: list[int], targets: list[int], tokenizer: Tokenizer) -> list[dict[str, str | None]]:
+    """What the model sees, in parts; `hidden` is what it has to guess in the place of one, which
+    is "" where a word only begins; None: nothing."""
+    parts: list[dict[str, str | None]] = []
     pairs = zip(ids, targets, strict=True)
     for is_shown, run in groupby(pairs, key=lambda pair: pair[1] == Batch.IGNORE):
         found = list(run)
         if is_shown:
-            parts.append({"text": tokenizer.decode([one for one, _ in found]), "hidden": ""})
+            parts.append({"text": tokenizer.decode([one for one, _ in found]), "hidden": None})
         else:
             parts += [
                 {"text": tokenizer.decode([one]), "hidden": tokenizer.decode([target])}

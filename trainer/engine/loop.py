@@ -207,6 +207,8 @@ class RoundLoop:
         self.tally.mark = self._delivery.mark
         self._meter.add(batch.samples)
         self._sizer.took(batch.samples, seconds, self.learner.held_bytes)
+        if not self._sizer.is_settled:
+            self._meter.restart()  # others hold a device to the rate that it told
 
     def _wait(self, reason: str) -> None:
         """For what may be different in a while."""

@@ -18,7 +18,7 @@ from trainer.engine.job import Job, Outbox, Wishes
 from trainer.engine.learner import Learner
 from trainer.engine.loop import RoundLoop
 from trainer.engine.own_check import OwnCheck
-from trainer.engine.personal import make_personal
+from trainer.engine.personal import MAKING, make_personal
 from trainer.engine.reading import Reading, reading_of
 from trainer.engine.sizing import make_sizer, must_stream
 from trainer.engine.status import Status
@@ -105,7 +105,7 @@ def _with_model(
         peer.close()
         peer = None
         if cause is LeaveCause.FINISHED:
-            _keep_personal(job, loop, tokenizer, wishes)
+            _keep_personal(job, loop, tokenizer, wishes, status)
         return cause
     finally:
         if peer is not None:
@@ -174,7 +174,9 @@ def _own_samples(job: Job, learner: Learner, tokenizer: Tokenizer) -> int:
     return survey(path, tokenizer, objective, job.recipe.sequence_length).samples
 
 
-def _keep_personal(job: Job, loop: RoundLoop, tokenizer: Tokenizer, wishes: Wishes) -> None:
+def _keep_personal(
+    job: Job, loop: RoundLoop, tokenizer: Tokenizer, wishes: Wishes, status: Status
+) -> None:
     """The collaboration is over: what fails here costs the volunteer's own model and nothing else.
 
     For that they have to have texts, some of them held out.
@@ -182,17 +184,15 @@ def _keep_personal(job: Job, loop: RoundLoop, tokenizer: Tokenizer, wishes: Wish
     path, check = job.own_text(), loop.own_check
     if path is None or check is None or job.tell_own is None:
         return
+    status.set(Activity.LEAVING, MAKING)
     recipe, rows = job.recipe, job.recipe.micro_batch or texts.ROWS
+    objective, learner = loop.learner.family.objective, loop.learner
     try:
         batches = texts.own_training_batches(
-            recipe, path, tokenizer, loop.learner.family.objective, str(recipe.seed), rows
+            recipe, path, tokenizer, objective, str(recipe.seed), rows
         )
         made = make_personal(
-            loop.learner,
-            batches,
-            check.batches,
-            job.folder,
-            lambda: wishes.current().wish is not Wish.STOP,
+            learner, batches, check.batches, job.folder, lambda: wishes.current().wish != Wish.STOP
         )
     except Exception:
         log.exception("No model of one's own was made")

@@ -21,6 +21,7 @@ FILENAME = "own-model.safetensors"
 STEPS = 60
 LOOK_EVERY = 10  # steps
 RATE = 0.1  # of the recipe's highest learning rate
+MAKING = "training a model of your own on your texts, which may take minutes; Ctrl-C skips it"
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ FILENAME = "micro_batch.json"
 WANTED_S = 1.0
 LONGEST_S = 2.0
 SLOW_IN_A_ROW = 3
+STEADY = 2  # passes of one size: the first one of a process is slow, whatever the device can do
 MOST = 4096
 AMPLE = 1.5  # times what the planner counts
 PER_TARGET = 8  # so many of the largest micro-batches make a target batch
@@ -63,12 +64,17 @@ class Sizer:
         self._most = recipe.micro_batch or allowed
         self.rows = recipe.micro_batch or 1
         self._base_bytes = memory.used_bytes()
-        self._slow, self._seconds = 0, 0.0
+        self._slow, self._seconds, self._steady = 0, 0.0, 0
         self._load()
 
     @property
     def batch(self) -> int:
         return self._recipe.micro_batch or self.rows
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether this size was taken a few times: only then it is known how fast the device is."""
+        return self._steady >= STEADY
 
     def begin_with(self, fits: Callable[[int], bool]) -> None:
         """Fewer sequences, as long as so many are known not to fit."""
@@ -80,6 +86,7 @@ class Sizer:
         if samples != self.batch:
             return  # the end of a text, or asked for before the size changed: it tells nothing
         self._seconds = seconds
+        self._steady += 1
         self._slow = self._slow + 1 if seconds > LONGEST_S else 0
         if self._recipe.micro_batch:
             return
@@ -126,7 +133,7 @@ class Sizer:
         if rows == self.rows:
             return
         log.info("%d sequences at once instead of %d", rows, self.rows)
-        self.rows, self._slow = rows, 0
+        self.rows, self._slow, self._steady = rows, 0, 0
         self._keep()
 
     def _keep(self) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.artifacts.models import Checkpoint
-from webapp.artifacts.selectors import newest_checkpoint
+from webapp.artifacts.selectors import checkpoints, newest_checkpoint
 from webapp.audit.services import record
 from webapp.collaborations import access
 from webapp.core import jobs
 from webapp.core.errors import UserError
 from webapp.core.jobs import State
 from webapp.evaluations.models import Baseline, Evaluation, Start, Task
+
+LATELY = timedelta(minutes=5)  # the timetable looks each minute
 
 
 @transaction.atomic
@@ -109,15 +111,17 @@ def _call_the_job() -> None:
 
 
 @transaction.atomic
-def enter_due() -> None:
-    """Newest checkpoints that are the first in so many rounds as their tasks say."""
+def enter_due(now: datetime) -> None:
+    """Checkpoints that are the first in so many rounds as their tasks say: the newest one, and
+    those that came shortly before it. What is older was missed while the site was down.
+    """
     for task in Task.objects.filter(every__gt=0).select_related("collaboration"):
-        checkpoint = newest_checkpoint(task.collaboration)
-        if checkpoint is None:
-            continue
-        first = checkpoint.round - checkpoint.round % task.every
-        if not task.evaluations.filter(round__gte=first).exists():
-            _of(task, checkpoint, None)
+        kept = checkpoints(task.collaboration)
+        lately = kept.filter(created_at__gt=now - LATELY)
+        for checkpoint in sorted({*lately, *kept[:1]}, key=lambda one: one.round):
+            first = checkpoint.round - checkpoint.round % task.every
+            if not task.evaluations.filter(round__gte=first).exists():
+                _of(task, checkpoint, None)
 
 
 @transaction.atomic

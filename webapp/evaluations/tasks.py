@@ -18,6 +18,7 @@ def work() -> None:
 @shared_task
 def tend_evaluations() -> None:
     """Enters what is due, catches what a restart interrupted, and begins what waits."""
-    services.enter_due()
-    services.give_up_silent(timezone.now())
+    now = timezone.now()
+    services.enter_due(now)
+    services.give_up_silent(now)
     work()

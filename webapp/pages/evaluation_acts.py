@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
@@ -33,5 +34,8 @@ def act(request: HttpRequest, number: int, act: str) -> HttpResponse:
     found, by = get_object_or_404(kind, pk=number), acting_user(request)
     task = found if kind is Task else found.task
     slug = task.collaboration.slug
-    attempt(request, lambda: service(found, by=by), done)
+    if act == "drop" and request.POST.get("confirmation") != "on":
+        messages.error(request, _("Nothing was deleted: tick “for good” to confirm."))
+    else:
+        attempt(request, lambda: service(found, by=by), done)
     return back("evaluations", slug)
