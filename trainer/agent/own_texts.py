@@ -29,9 +29,10 @@ What leaves this computer, each round:
   to the site     how many samples, tokens and steps, their loss, how far these steps led, and
                   this device's speed and state; the page of the collaboration shows them
 What does not: the texts, their tokens, the names of files and folders.
-Other peers see the update as it is, and the model that comes of all updates is public: who takes
-pains may learn something of a text from them. At the end this device makes a model of your own,
-with a few more steps on your texts, and keeps it here."""
+Other peers see the update as it is, and the model that comes of all updates goes to them all, and
+to everybody where the organiser lets it: who takes pains may learn something of a text from them.
+At the end this device makes a model of your own, with a few more steps on your texts, and keeps it
+here."""
 MAY_SHARE = "May the site know the loss on those kept back, too? Organisers see it. [y/N] "
 TOO_FEW = "  They are too few to keep some back and see what the model is worth for you."
 
