@@ -143,7 +143,7 @@ def check_site(site: str) -> Iterator[Finding]:
         yield Finding(
             "Site",
             State.DOUBTFUL,
-            str(error),
+            f"{str(error).removesuffix('.')}.",
             "Check the network; the agent keeps trying.",
         )
         return
