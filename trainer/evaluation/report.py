@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -14,12 +15,16 @@ from trainer.launcher.place import Unusable, write_whole
 from trainer.parts import first_problem
 
 TOLD_EVERY_S = 1.0
+MAX_REPORT_BYTES = 16 * 2**20
 Scores = dict[str, float]
 
 
 class Earlier(BaseModel):
-    """Of a report, what a later run goes on with. `basis`: see `Report`."""
+    """What makes a file a report, and what a later run goes on with. `basis`: see `Report`."""
 
+    complete: bool
+    doing: str
+    share: float
     basis: str = ""
     starts: dict[int, Scores] = {}
 
@@ -32,19 +37,17 @@ class Report:
     """
 
     def __init__(self, path: Path | None = None) -> None:
+        """Raises Unusable where the file is something else, or could not be written."""
+        self._earlier = None if path is None else _earlier(path)
         self.basis = ""
         self.starts: dict[int, Scores] = {}
         self._path, self._at = path, 0.0
 
     def go_on(self, basis: str) -> None:
-        """With what the file has of an earlier run of the same. Raises Unusable, and OSError."""
-        self.basis = basis
-        if self._path is None or not self._path.exists():
+        """With what the file has of an earlier run of the same."""
+        self.basis, found = basis, self._earlier
+        if found is None:
             return
-        try:
-            found = Earlier.model_validate_json(self._path.read_bytes())
-        except ValidationError as error:
-            raise Unusable(f"{self._path} is no report: {first_problem(error)}") from error
         if found.basis == basis:
             self.starts = found.starts
         elif found.starts:
@@ -73,3 +76,22 @@ class Report:
         if self._path is not None:
             known = {"basis": self.basis, "starts": self.starts}
             write_whole(self._path, json.dumps(content | known))
+
+
+def _earlier(path: Path) -> Earlier | None:
+    """What the file has, if there is one. Raises Unusable."""
+    try:
+        with TemporaryFile(dir=path.parent):
+            pass  # a report can be written beside it, and take its place
+        if not path.exists():
+            return None
+        if not path.is_file():  # a pipe would keep its reader waiting for good
+            raise Unusable(f"{path} is no report, and no ordinary file")
+        with path.open("rb") as file:
+            return Earlier.model_validate_json(file.read(MAX_REPORT_BYTES))
+    except ValidationError as error:
+        raise Unusable(
+            f"{path} is no report: {first_problem(error)}. It stays as it is: name another file"
+        ) from error
+    except OSError as error:
+        raise Unusable(f"No report can be written to {path}: {error.strerror or error}") from error
