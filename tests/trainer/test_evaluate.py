@@ -23,6 +23,7 @@ from trainer.evaluation.results import Score
 from trainer.evaluation.tagging import items, scored
 from trainer.launcher.web import sha256_of
 from trainer.recipe import Choice, File, Tokenizer
+from trainer.sources.file import FileSource
 
 
 def write_text(folder):
@@ -45,7 +46,7 @@ def test_the_pseudo_perplexity_is_that_of_each_token_hidden_alone(tmp_path, make
     net = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     with opened(folder, None, None, None) as model:
         result = perplexity.evaluate(model, text, 10_000, told)
-        documents = list(perplexity.FileSource(text).documents(perplexity.ORDER))
+        documents = list(FileSource(text).documents(perplexity.ORDER))
         sequences = list(perplexity.pack(documents, model.tokenizer, model.length, framed=True))
     losses = []
     for sequence in sequences:
@@ -71,7 +72,7 @@ def test_c15_the_perplexity_is_a_mean_over_tokens_however_they_are_batched(tmp_p
         monkeypatch.setattr(perplexity, "SCORES_AT_ONCE", at_once)
         with opened(folder, None, None, None) as model:
             found.append(perplexity.evaluate(model, text, 10_000, told))
-    documents = perplexity.FileSource(text).documents(perplexity.ORDER)
+    documents = FileSource(text).documents(perplexity.ORDER)
     losses = []
     for sequence in perplexity.pack(documents, model.tokenizer, model.length, framed=False):
         with torch.no_grad():

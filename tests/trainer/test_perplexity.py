@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import bz2
+import codecs
+import gzip
+import io
 import json
+import lzma
 import math
+import tarfile
+import zipfile
 
+import pyarrow as pa
 import pytest
 import torch
 import transformers
+from pyarrow import parquet
 from tokenizers import Tokenizer as Encoder
 
 from tests.trainer.bengali import EVERYTHING
 from tests.trainer.evaluated import make_model, told
 from tests.trainer.models import make_recipe
+from tests.trainer.test_evaluate import evaluated
 from trainer.data.corruption import corrupt
 from trainer.data.masking import mask
 from trainer.data.packing import pack
@@ -143,3 +153,59 @@ def test_what_guesses_something_unknown_is_refused_in_words(tmp_path, text):
         model.family.objective = Objective("riddles")
         with pytest.raises(ValueError, match="guesses 'riddles', of which no perplexity is known"):
             perplexity.evaluate(model, text, 100, told)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_packed_text_is_worth_what_is_in_it(tmp_path, capsys, pack):
+    folder, plain, packed = make_model(tmp_path / "model"), tmp_path / "plain", tmp_path / "packed"
+    content = b"\xff\n" + " ".join(EVERYTHING).encode()
+    plain.write_bytes(content)
+    packed.write_bytes(pack(content))
+    found, known = (evaluated(capsys, "perplexity", folder, text) for text in (packed, plain))
+    assert found["scores"] == known["scores"]
+    assert found["data"] == known["data"] and known["data"]["lines that cannot be read"] == 1
+
+
+def test_a_table_is_worth_what_its_texts_are(tmp_path, capsys):
+    folder, plain, table = make_model(tmp_path / "model"), tmp_path / "plain", tmp_path / "table"
+    plain.write_text(" ".join(EVERYTHING))
+    parquet.write_table(pa.table({"id": [1], "text": [plain.read_text()]}), table)
+    found, known = (evaluated(capsys, "perplexity", folder, text) for text in (table, plain))
+    assert found["scores"] == known["scores"]
+
+
+def test_the_order_of_a_packed_text_is_the_same_each_time(tmp_path, text, capsys):
+    folder, packed = make_model(tmp_path / "model"), tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    words = ["perplexity", folder, packed, "--most-tokens", 50]
+    assert evaluated(capsys, *words)["scores"] == evaluated(capsys, *words)["scores"]
+
+
+def archived(name: str, content: bytes) -> bytes:
+    made = io.BytesIO()
+    if name == "zip":
+        with zipfile.ZipFile(made, "w") as archive:
+            archive.writestr("held-out.txt", content)
+    else:
+        with tarfile.open(fileobj=made, mode=name) as archive:
+            member = tarfile.TarInfo("held-out.txt")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda text: archived("zip", text), "is a zip archive: unpack it"),
+        (lambda text: archived("w", text), "is a tar archive: unpack it"),
+        (lambda text: archived("w:gz", text), "is a tar archive: unpack it"),
+        (lambda text: codecs.BOM_UTF16_LE + text.decode().encode("utf-16-le"), "save it as UTF-8"),
+        (lambda text: b"PAR1" + text, "it is no Parquet file"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_what_to_do(tmp_path, text, capsys, made, said):
+    text.write_bytes(made(text.read_bytes()))
+    folder = make_model(tmp_path / "model")
+    refused = evaluated(capsys, "perplexity", folder, text, fails=True)
+    assert "This cannot be evaluated: " in refused and said in refused

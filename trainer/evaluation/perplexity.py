@@ -26,7 +26,9 @@ from trainer.evaluation.model import Evaluated
 from trainer.evaluation.results import Baseline, Result, Score
 from trainer.families.base import Batch
 from trainer.parts import Choice
-from trainer.sources.file import FileSource
+from trainer.sources.base import Source
+from trainer.sources.kinds import TextSource
+from trainer.sources.places import Disk
 from trainer.text.tokenizer import Tokenizer
 
 SCORES_AT_ONCE = 2**25  # values: a batch computes one for each place and each token there is
@@ -45,10 +47,12 @@ NAMES = {
 def evaluate(
     model: Evaluated, text: Path, most_tokens: int, told: Callable[[str, float], None]
 ) -> Result:
-    """On the first `most_tokens` tokens of the text's lines, which are in an order by lot that is
-    the same for every model. Raises ValueError, OSError and SourceUnavailable."""
+    """On the first `most_tokens` tokens of the text's documents, which are in an order by lot that
+    is the same for every model. The text is of any kind that is trained on; of a packed one or a
+    table the order is by lot within a part that is held. Raises ValueError, OSError and
+    SourceUnavailable."""
     name = _name(model)
-    source = FileSource(text)
+    source = TextSource(Disk(text))
     rows = max(1, min(MOST_ROWS, SCORES_AT_ONCE // (model.length * model.config.vocab_size)))
     made = (_one_hidden if name == PSEUDO else _as_trained)(model, source, rows)
     loss, tokens = _loss(model, made, most_tokens, told)
@@ -115,7 +119,7 @@ def _at_most(batch: Batch, tokens: int) -> Batch:
     return Batch(batch.ids, batch.targets.masked_fill(beyond, Batch.IGNORE), batch.attention)
 
 
-def _as_trained(model: Evaluated, source: FileSource, rows: int) -> Iterator[Batch]:
+def _as_trained(model: Evaluated, source: Source, rows: int) -> Iterator[Batch]:
     documents = source.documents(ORDER)
     return batches(
         documents,
@@ -127,7 +131,7 @@ def _as_trained(model: Evaluated, source: FileSource, rows: int) -> Iterator[Bat
     )
 
 
-def _one_hidden(model: Evaluated, source: FileSource, rows: int) -> Iterator[Batch]:
+def _one_hidden(model: Evaluated, source: Source, rows: int) -> Iterator[Batch]:
     """Each sequence once for each of its tokens, which is hidden in it; special ones never are."""
     for sequence in pack(source.documents(ORDER), model.tokenizer, model.length, framed=True):
         places = hideable(sequence, model.tokenizer)
