@@ -76,6 +76,29 @@ def test_names_that_the_files_lack_are_in_the_head_of_the_readme(hub):
     assert read(["org/wikiann", "bn"], "tags").test == SENTENCES
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "dataset_info: [justastring]",
+        "dataset_info: justastring",
+        "dataset_info: {config_name: bn, features: null}",
+        "dataset_info: {config_name: bn, features: [tokens, ner_tags]}",
+        "dataset_info: {config_name: bn, features: 5}",
+        "dataset_info: &a [{config_name: bn, features: [&b {name: ner_tags, sequence: *b}]}]",
+        "[dataset_info]",
+        "dataset_info: " + "[" * 5000,
+        "made: 2024-13-99",
+    ],
+)
+def test_a_head_of_another_form_names_no_tags(hub, head):
+    for split in ("train", "test"):
+        put(hub, "org/wikiann", split, tokens=WORDS, ner_tags=TAGS)
+    page = f"---\n{head}\n---\n# WikiANN\n"
+    hub.pages["/datasets/org/wikiann/raw/main/README.md"] = page.encode()
+    with pytest.raises(DataError, match="its tags are numbers, and neither the file nor"):
+        read(["org/wikiann", "bn"], "tags")
+
+
 def test_news_are_read_by_their_columns_and_splits(hub):
     features = {"category": {"names": ["কলকাতা", "খেলা"], "_type": "ClassLabel"}}
     known = {"news": ["এক", " ", "দুই", None], "category": [1, 0, 0, 1]}

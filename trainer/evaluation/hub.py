@@ -20,6 +20,7 @@ from trainer.sources.places import Web
 
 COLUMNS = {"tags": ("tokens", "ner_tags"), "classes": ("text", "label")}
 MAX_README_BYTES = 2**20
+OF_ANOTHER_FORM = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
 def read(words: Sequence[str], task: str, pause_s: float = 1.0) -> Split:
@@ -152,17 +153,21 @@ def _names_in(feature: Any) -> list[str] | None:
 
 
 def _names_in_readme(part: DataSet, column: str, pause_s: float) -> list[str] | None:
+    """None where its head cannot be read, or has another form than that of `datasets`."""
     import yaml
 
     try:
         with at_hub(f"/datasets/{part.name}/raw/main/README.md", pause_s).open() as reply:
             text = reply.read(MAX_README_BYTES).decode(errors="replace")
         head: Any = yaml.safe_load(text.split("---")[1]) if text.startswith("---") else None
-        configs = head["dataset_info"]
-    except (SourceUnavailable, yaml.YAMLError, IndexError, KeyError, TypeError):
+        return _names_in_head(head["dataset_info"], part.config, column)
+    except (SourceUnavailable, yaml.YAMLError, *OF_ANOTHER_FORM):
         return None
+
+
+def _names_in_head(configs: Any, called: str, column: str) -> list[str] | None:
     for config in configs if isinstance(configs, list) else [configs]:
-        if config.get("config_name", "default") != part.config:
+        if config.get("config_name", "default") != called:
             continue
         for feature in config.get("features", ()):
             if feature.get("name") == column:
