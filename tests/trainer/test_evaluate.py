@@ -205,7 +205,8 @@ def test_what_cannot_be_evaluated_is_told_in_words(tmp_path, capsys):
         (["perplexity", folder, text, text], "perplexity is of one text"),
         (["perplexity", tmp_path, text], "holds no model"),
         (["tags", folder, text], "line 12, is no word with its tag"),
-        (["tags", folder, tmp_path / "none"], "none cannot be used: No such file"),
+        (["tags", folder, tmp_path / "none"], "none cannot be used: No such file or directory.\n"),
+        (["tags", folder, text / "x"], "x cannot be used: Not a directory.\n"),
         (["tags", folder, text, "--starts", 2], "fewer than 3 tell no spread"),
         (["tags", folder, text, "--rate", 0], "--rate 0.0: more than 0"),
     ]

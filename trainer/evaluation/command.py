@@ -16,7 +16,7 @@ from typing import Any
 from trainer.agent.exporting import find_base, read_recipe
 from trainer.evaluation.labelled import Split
 from trainer.evaluation.report import Report
-from trainer.launcher.place import Unusable, in_words
+from trainer.launcher.place import Unusable
 from trainer.launcher.web import sha256_of
 from trainer.recipe import Recipe
 from trainer.sources.base import SourceUnavailable
@@ -72,7 +72,8 @@ def evaluate(given: argparse.Namespace) -> int:
         recipe = read_recipe(given.recipe) if given.recipe else None
         result = _result(given, recipe, report)
     except OSError as error:
-        raise Unusable(in_words(error, Path(error.filename or given.model))) from error
+        place = error.filename or given.model
+        raise Unusable(f"{place} cannot be used: {error.strerror or error}.") from error
     except (ValueError, SourceUnavailable) as error:
         raise Unusable(f"This cannot be evaluated: {error}.") from error
     seconds = round(time.monotonic() - began, 1)
