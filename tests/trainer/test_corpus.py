@@ -10,6 +10,7 @@ import lzma
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,15 @@ from trainer.text.tokenizer import TokenizerError
 from trainer.tokenizing import Wanted
 
 LINES = "".join(f"{line}\n" for line in EVERYTHING)
+
+
+def tar() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        head = tarfile.TarInfo("poems.txt")
+        head.size = len(LINES.encode())
+        archive.addfile(head, io.BytesIO(LINES.encode()))
+    return packed.getvalue()
 
 
 def read(path: Path, **options) -> tuple[list[str], Corpus]:
@@ -74,6 +84,19 @@ def test_c14_broken_bytes_cost_their_own_document_and_no_other(tmp_path):
     make(corpus, Wanted(size=300), tmp_path / "tokenizer.json")
 
 
+def test_archives_beside_texts_are_left_out_whatever_they_are_called(tmp_path, capsys):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "good.txt").write_text(LINES)
+    (tmp_path / "texts" / "poems.csv").write_bytes(tar())
+    (tmp_path / "texts" / "poems.tar").write_bytes(tar())
+    words = ["--size", "300", "--out", str(tmp_path / "tokenizer.json")]
+    assert main(["tokenizer", str(tmp_path / "texts"), *words]) == 0
+    told = capsys.readouterr().out
+    assert f"made from {len(LINES.splitlines())} documents" in told
+    for name in ("poems.csv", "poems.tar"):
+        assert f"Left out: {tmp_path / 'texts' / name}: it is a tar archive: unpack it" in told
+
+
 def test_c07_lines_of_any_length_are_read_in_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_file, "MAX_LINE_BYTES", 30_000)
     text = "ক্ষমা" * 40_000
@@ -117,8 +140,11 @@ def test_a_share_is_chosen_by_content_and_the_same_each_time(tmp_path):
         (b"", "there is no text in 1 file"),
         (b" \n\n\x07\n", "there is no text in 1 file"),
         (b"\xff\n\xfe\nfine\n", "most of the 1 file is no text; 2 lines cannot be read, the first"),
-        (b"PK\x03\x04\xff\xfe" * 50, "cannot be read, the first one is line 1 of"),
-        ("কলা\n".encode("utf-16"), "it is UTF-16: save it as UTF-8"),
+        (b"PK\x03\x04\xff\xfe" * 50, "texts.txt: it is a zip archive: unpack it, or pack"),
+        (b"7z\xbc\xaf" + b"words\n" * 50, "texts.txt: it is a 7z archive: unpack it, or pack"),
+        ("কলা\n".encode("utf-16"), "texts.txt: it is UTF-16: save it as UTF-8"),
+        (tar(), "texts.txt: it is a tar archive: unpack it, and name the text in it"),
+        (gzip.compress(tar(), mtime=0), "texts.txt: it is a tar archive: unpack it"),
     ],
 )
 def test_an_empty_or_broken_corpus_is_refused_with_a_reason(tmp_path, content, says):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
 
 from trainer.sources.base import Piece, Source, SourceUnavailable, Tally, Torn
 from trainer.sources.file import FileSource
@@ -51,14 +53,14 @@ class TextSource(Source):
 def source_of(place: Disk | Web, tally: Tally) -> Source:
     """Raises SourceUnavailable when it cannot be read, and for what is no text."""
     try:
-        first, inside = _beginnings(place)
+        with place.open() as raw:
+            first, inside = _beginnings(raw)
     except OSError as error:
         raise SourceUnavailable(f"{place.where}: {error.strerror or error}") from error
+    if refused := _refusal(place.where, first, inside):
+        raise SourceUnavailable(f"{place.where} is {refused}")
     if first.startswith(PARQUET):
         return TableSource(place, tally)
-    refused = _refusal(place.where, inside, is_packed(first))
-    if refused:
-        raise SourceUnavailable(f"{place.where} is {refused}")
     if begins_dump(inside):
         return StreamSource(place, WikiPages(), tally)
     if is_packed(first):
@@ -66,19 +68,25 @@ def source_of(place: Disk | Web, tally: Tally) -> Source:
     return HttpSource(place, tally) if isinstance(place, Web) else FileSource(place.path, tally)
 
 
-def _beginnings(place: Disk | Web) -> tuple[bytes, bytes]:
+def refusal_of(path: Path) -> str | None:
+    """What a file is, if it is nothing that can be read. Raises OSError."""
+    with path.open("rb") as raw:
+        return _refusal(str(path), *_beginnings(raw))
+
+
+def _beginnings(raw: BinaryIO) -> tuple[bytes, bytes]:
     """As it lies there, and unpacked. Damage shows when it is read."""
-    with place.open() as raw:
-        first = raw.read(LOOKED_AT_BYTES)
-        raw.seek(0)
-        try:
-            return first, unpacked(raw).read(LOOKED_AT_BYTES)
-        except Torn:
-            return first, b""
+    first = raw.read(LOOKED_AT_BYTES)
+    raw.seek(0)
+    try:
+        return first, unpacked(raw).read(LOOKED_AT_BYTES)
+    except Torn:
+        return first, b""
 
 
-def _refusal(where: str, inside: bytes, packed: bool) -> str | None:
-    """What it is, if it is nothing that can be read."""
+def _refusal(where: str, first: bytes, inside: bytes) -> str | None:
+    if first.startswith(PARQUET):
+        return None
     for magic, words in OTHER.items():
         if inside.startswith(magic):
             return words
@@ -88,7 +96,7 @@ def _refusal(where: str, inside: bytes, packed: bool) -> str | None:
         return "XML, and no dump of a MediaWiki"
     if inside[TAR[0]] == TAR[1]:
         return "a tar archive: unpack it, and name the text in it"
-    if packed and (is_packed(inside) or inside.startswith(PARQUET)):
+    if is_packed(first) and (is_packed(inside) or inside.startswith(PARQUET)):
         return "packed twice: unpack it once"
     if where.lower().endswith(".parquet"):
         return "called .parquet, and does not begin like one (PAR1)"

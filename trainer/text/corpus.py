@@ -1,8 +1,8 @@
 """The texts that a tokenizer is made from: files and folders, read line by line and never kept.
 
 A line is a document: plain text, or JSON as `sources.formats` takes it. CSV and Parquet have a row
-for each, the dump of a MediaWiki a page. What cannot be read is left out and counted; so are lines
-that are too long for one piece.
+for each, the dump of a MediaWiki a page. What cannot be read, or training refuses, is left out and
+counted; so are lines that are too long for one piece.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import BinaryIO
 from trainer.sources.base import MAX_LINE_BYTES, Tally, Torn
 from trainer.sources.cutting import cut
 from trainer.sources.formats import Unreadable, document_of, read
+from trainer.sources.kinds import refusal_of
 from trainer.sources.packed import unpacked
 from trainer.sources.private import files_of
 from trainer.sources.wiki import WikiPages, begins_dump
@@ -26,7 +27,6 @@ LONGEST = 10_000  # characters of a piece
 TABLES = (".csv", ".tsv", ".parquet")
 JSON_LINES = (".jsonl", ".ndjson")
 PEEKED_BYTES = 4096
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass
@@ -70,10 +70,13 @@ class Corpus:
 
     def _pieces(self, file: Path) -> Iterator[str]:
         if file.suffix.lower() in TABLES:
-            for number, document in enumerate(read(file), 2):  # after the header
+            documents = read(file)
+            _check_kind(file)
+            for number, document in enumerate(documents, 2):  # after the header
                 yield from self._document(document, file, number)
             return
-        with _opened(file) as lines:
+        _check_kind(file)
+        with unpacked(file.open("rb")) as lines:
             if begins_dump(lines.peek(PEEKED_BYTES)):  # type: ignore[attr-defined]
                 yield from self._articles(lines, file)
                 return
@@ -139,12 +142,10 @@ class Corpus:
         self.seen.first_broken = self.seen.first_broken or f"line {number} of {file}"
 
 
-def _opened(file: Path) -> BinaryIO:
-    """Unpacked where it is packed, whatever it is called. Raises Unreadable, OSError."""
-    stream = unpacked(file.open("rb"))
-    if stream.peek(2)[:2] in UTF_16:  # type: ignore[attr-defined]
-        raise Unreadable("it is UTF-16: save it as UTF-8")
-    return stream
+def _check_kind(file: Path) -> None:
+    """Raises Unreadable for what training refuses, with its words, and OSError."""
+    if refused := refusal_of(file):
+        raise Unreadable(f"it is {refused}")
 
 
 def _parsed(line: bytes, is_json: bool) -> str | None:
