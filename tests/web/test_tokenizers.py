@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 
 import pytest
@@ -168,3 +169,33 @@ def test_files_are_added_by_whoever_runs_the_site(db, tmp_path):
         call_command("add_file", "text", str(tmp_path / "empty.txt"))
     with pytest.raises(CommandError, match="cannot be read: No such file"):
         call_command("add_file", "text", str(tmp_path / "nothing.txt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("poems.txt", b"PK\x03\x04" + b"poem\n" * 99, "is a zip archive: unpack it, or pack"),
+        ("poems.tar", b"a" * 257 + b"ustar" + b"\0" * 600, "is a tar archive: unpack it, and name"),
+        (
+            "poems.gz",
+            gzip.compress(gzip.compress(b"poem", mtime=0), mtime=0),
+            "is packed twice: unpack it once",
+        ),
+        ("poems", "poem\n".encode("utf-16"), "is UTF-16: save it as UTF-8"),
+        ("poems.parquet", b"poem\n", "is called .parquet, and does not begin like one"),
+        ("poems.txt", b"\n \n" * 999, "poems.txt has no text"),
+        ("poems.gz", gzip.compress(b"\n" * 999, mtime=0), "poems.gz has no text"),
+    ],
+)
+def test_what_is_no_text_to_train_on_is_not_added(db, tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(CommandError, match=says) as refused:
+        call_command("add_file", "text", str(tmp_path / name))
+    assert str(refused.value).startswith(str(tmp_path / name))
+    assert not Artifact.objects.exists()
+
+
+def test_a_text_that_begins_with_many_blank_lines_is_added(db, tmp_path):
+    (tmp_path / "poems.txt").write_text("\n" * 5000 + "poem\n")
+    call_command("add_file", "text", str(tmp_path / "poems.txt"), verbosity=0)
+    assert Artifact.objects.get().filename == "poems.txt"

@@ -74,6 +74,16 @@ def refusal_of(path: Path) -> str | None:
         return _refusal(str(path), *_beginnings(raw))
 
 
+def check_text(path: Path) -> None:
+    """Reads its beginning. Raises SourceUnavailable for what gives no document to train on."""
+    place = Disk(path)
+    source = source_of(place, Tally())
+    if isinstance(source, FileSource):  # it looks for every line before it gives one
+        source = StreamSource(place, PackedLines())
+    if next(source.shard(0, 1, ""), None) is None:
+        raise SourceUnavailable(f"{path} has no text")
+
+
 def _beginnings(raw: BinaryIO) -> tuple[bytes, bytes]:
     """As it lies there, and unpacked. Damage shows when it is read."""
     first = raw.read(LOOKED_AT_BYTES)

@@ -7,6 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from trainer.sources.base import SourceUnavailable
+from trainer.sources.kinds import check_text
 from webapp.artifacts.models import Kind
 from webapp.artifacts.services import register_file
 from webapp.artifacts.tokens import tokens_in
@@ -26,6 +28,8 @@ class Command(BaseCommand):
         try:
             if not file.stat().st_size:
                 raise ValueError("it is empty")
+            if given["kind"] == Kind.TEXT:
+                check_text(file)
             artifact = register_file(
                 file,
                 given["kind"],
@@ -33,6 +37,8 @@ class Command(BaseCommand):
                 credit=given["credit"],
                 vocab_size=tokens_in(file) if given["kind"] == Kind.TOKENIZER else None,
             )
+        except SourceUnavailable as error:
+            raise CommandError(f"{error}.") from error
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror or error}") from error
         except ValueError as error:
