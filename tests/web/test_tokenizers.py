@@ -199,3 +199,9 @@ def test_a_text_that_begins_with_many_blank_lines_is_added(db, tmp_path):
     (tmp_path / "poems.txt").write_text("\n" * 5000 + "poem\n")
     call_command("add_file", "text", str(tmp_path / "poems.txt"), verbosity=0)
     assert Artifact.objects.get().filename == "poems.txt"
+
+
+def test_the_kinds_of_files_are_named_as_they_are_written(tmp_path):
+    with pytest.raises(CommandError, match="invalid choice: 'tokenizr'") as refused:
+        call_command("add_file", "tokenizr", str(tmp_path / "poem.txt"))
+    assert "text" in str(refused.value) and "Kind." not in str(refused.value)

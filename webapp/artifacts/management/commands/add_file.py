@@ -18,7 +18,7 @@ class Command(BaseCommand):
     help = "Offers a text (a document a line, plain or JSON) or a tokenizer.json to organisers."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("kind", choices=[Kind.TEXT, Kind.TOKENIZER])
+        parser.add_argument("kind", choices=[Kind.TEXT.value, Kind.TOKENIZER.value])
         parser.add_argument("file", type=Path)
         parser.add_argument("--title", default="", help="default: the file's name")
         parser.add_argument("--credit", default="", help="whose text it is, and its licence")
