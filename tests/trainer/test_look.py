@@ -94,3 +94,23 @@ def test_a_recipe_or_tokenizer_that_is_none_is_refused_in_words(tokenizer, tmp_p
     tokenizer.write_text("{")
     assert main(words) == 1
     assert "is not a tokenizer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("x", "--text x: write it as NUMBER=FILE, like 1=poems.txt."),
+        ("1", "--text 1: write it as NUMBER=FILE"),
+        ("1=", "--text 1=: write it as NUMBER=FILE"),
+        ("poems.txt=1", "--text poems.txt=1: write it as NUMBER=FILE"),
+        ("5=x", "--text 5=x: the recipe has no text 5, its last is text 1."),
+        ("0=x", "--text 0=x: the recipe has no text 0"),
+    ],
+)
+def test_a_text_that_the_recipe_does_not_have_is_refused_in_words(
+    tokenizer, tmp_path, capsys, word, says
+):
+    (tmp_path / "recipe.json").write_text(recipe_of().canonical())
+    words = ["data", str(tmp_path / "recipe.json"), "--tokenizer", str(tokenizer)]
+    assert main([*words, "--text", word]) == 1
+    assert says in capsys.readouterr().err

@@ -33,12 +33,25 @@ def show(given: argparse.Namespace) -> int:
 
     try:
         recipe = Recipe.model_validate_json(given.recipe.read())
-        files = dict(words.split("=", 1) for words in given.text)
-        named = (files.get(str(number)) for number, _ in enumerate(recipe.texts, 1))
-        found = look(recipe, [Path(file) if file else None for file in named], given.tokenizer)
+        found = look(recipe, _paths(given.text, len(recipe.texts)), given.tokenizer)
     except ValidationError as error:
         raise Unusable(f"The recipe cannot be used: {first_problem(error)}.") from error
     except (TokenizerError, ValueError) as error:
         raise Unusable(f"{error}.") from error
     print(json.dumps(found, ensure_ascii=False, indent=1))
     return 0
+
+
+def _paths(words: list[str], num_texts: int) -> list[Path | None]:
+    """Of each text of the recipe. Raises Unusable."""
+    found: list[Path | None] = [None] * num_texts
+    for word in words:
+        number, _, file = word.partition("=")
+        if not (number.isdecimal() and file):
+            raise Unusable(f"--text {word}: write it as NUMBER=FILE, like 1=poems.txt.")
+        if not 1 <= int(number) <= num_texts:
+            raise Unusable(
+                f"--text {word}: the recipe has no text {number}, its last is text {num_texts}."
+            )
+        found[int(number) - 1] = Path(file)
+    return found
