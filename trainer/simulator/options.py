@@ -31,6 +31,10 @@ DEFAULTS: dict[str, Any] = {
     "liars": "",
     "seed": 0,
 }
+WRITTEN = {
+    "--links": f"KIND[:SHARE],… of {', '.join(KINDS)} or UP/DOWN/MS (Mbit/s, latency)",
+    "--liars": f"KIND[:COUNT],… of {', '.join(liars.KINDS)} or clock=SECONDS[/PPM] (so wrong)",
+}
 Kind = TypeVar("Kind")
 
 
@@ -99,13 +103,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--peers", type=int, help="default: 8, and a coordinator")
     parser.add_argument("--rounds", type=int, help="default: 20")
     parser.add_argument("--churn", type=float, help="%% of the peers that leave each minute")
-    parser.add_argument(
-        "--links", help=f"KIND[:SHARE],… of {', '.join(KINDS)} or UP/DOWN/MS (Mbit/s, latency)"
-    )
-    parser.add_argument(
-        "--liars",
-        help=f"KIND[:COUNT],… of {', '.join(liars.KINDS)} or clock=SECONDS[/PPM] (so wrong)",
-    )
+    for option, written in WRITTEN.items():
+        parser.add_argument(option, help=written)
     parser.add_argument("--seed", type=int, help="the same seed, the same run")
 
 
@@ -115,7 +114,7 @@ def _counted(option: str, text: str, read: Callable[[str], Kind]) -> list[tuple[
     for item in filter(None, text.split(",")):
         name, _, count = item.strip().partition(":")
         try:
-            number = float(count or 1)
+            number = _number(count or "1", option)
             if not 0 < number <= MOST_PEERS:
                 raise ValueError(f"{count} is not between 0 and {MOST_PEERS}")
             found.append((read(name), number))
@@ -128,7 +127,7 @@ def _liar(name: str) -> str | Error:
     kind, _, wrong = name.partition("=")
     if kind == "clock":
         offset, _, ppm = wrong.partition("/")
-        return Error(_number(offset), _number(ppm or "0"))
+        return Error(_number(offset, "--liars"), _number(ppm or "0", "--liars"))
     if name not in liars.KINDS:
         known = ", ".join(f"{n} ({kind.summary})" for n, kind in liars.KINDS.items())
         raise ValueError(f"there is no liar {name!r}; choose from {known}, clock=SECONDS")
@@ -138,14 +137,17 @@ def _liar(name: str) -> str | Error:
 def _link(text: str) -> Link:
     if text in KINDS:
         return KINDS[text]
-    numbers = [_number(part) for part in text.split("/")] if "/" in text else []
+    numbers = [_number(part, "--links") for part in text.split("/")] if "/" in text else []
     if len(numbers) != 3 or min(numbers) <= 0:
         raise ValueError(f"choose from {', '.join(KINDS)}, or write UP/DOWN/MS, such as 10/50/20")
     return Link(numbers[0], numbers[1], numbers[2] / 1000)
 
 
-def _number(text: str) -> float:
-    value = float(text)
+def _number(text: str, option: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no number; write {WRITTEN[option]}") from None
     if not abs(value) <= 10**9:
         raise ValueError(f"{text} is out of range")
     return value
