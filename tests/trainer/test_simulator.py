@@ -202,7 +202,6 @@ def test_rounds_are_ended_by_the_target_and_not_by_the_deadline(plan, undisturbe
         ("--toy --links 1/2", "UP/DOWN/MS"),
         ("--toy --liars clock=soon", "--liars 'clock=soon'"),
         ("--toy --liars clock=abc:1", "'abc' is no number; write KIND[:COUNT],… of"),
-        ("--toy --liars clock=1/abc", "or clock=SECONDS[/PPM] (so wrong)"),
         ("--toy --liars flip:many", "'many' is no number; write KIND[:COUNT]"),
         ("--toy --links 1/fast/3", "'fast' is no number; write KIND[:SHARE],… of"),
         ("--toy --liars clock=nan", "nan is out of range"),
