@@ -8,6 +8,8 @@ import pytest
 
 from tests.trainer.evaluated import make_model, write_classes, write_tags
 from tests.trainer.test_evaluate import evaluated, write_text
+from trainer.evaluation.report import Report
+from trainer.launcher.place import Unusable
 
 
 @pytest.mark.parametrize("task", ["perplexity", "tags", "classes"])
@@ -55,3 +57,19 @@ def test_a_report_of_another_evaluation_is_replaced(tmp_path, capsys):
         more = ["--epochs", 1, "--most-tokens", 20, "--report", report]
         found = evaluated(capsys, task, folder, data, *more)
         assert json.loads(report.read_text())["result"] == found
+
+
+@pytest.mark.parametrize("happens", ["folder gone", "folder in its place"])
+def test_a_report_that_cannot_be_written_any_more_is_told_in_words(tmp_path, happens):
+    path = tmp_path / "reports" / "report.json"
+    path.parent.mkdir()
+    report = Report(path)
+    if happens == "folder gone":
+        path.parent.rmdir()
+    else:
+        path.mkdir()
+    with pytest.raises(Unusable) as refused:
+        report.end({})
+    assert str(refused.value).startswith(f"No report can be written to {path}: ")
+    assert "--home" not in str(refused.value)
+    assert not list(tmp_path.glob("reports/.*"))

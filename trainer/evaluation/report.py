@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from trainer.launcher.place import Unusable, write_whole
+from trainer.launcher.place import Unusable, replace_whole
 from trainer.parts import first_problem
 
 TOLD_EVERY_S = 1.0
@@ -75,7 +75,10 @@ class Report:
         content = {"complete": complete, "doing": doing, "share": share, **more}
         if self._path is not None:
             known = {"basis": self.basis, "starts": self.starts}
-            write_whole(self._path, json.dumps(content | known))
+            try:
+                replace_whole(self._path, json.dumps(content | known))
+            except OSError as error:
+                raise _unwritable(self._path, error) from error
 
 
 def _earlier(path: Path) -> Earlier | None:
@@ -94,4 +97,8 @@ def _earlier(path: Path) -> Earlier | None:
             f"{path} is no report: {first_problem(error)}. It stays as it is: name another file"
         ) from error
     except OSError as error:
-        raise Unusable(f"No report can be written to {path}: {error.strerror or error}") from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> Unusable:
+    return Unusable(f"No report can be written to {path}: {error.strerror or error}")

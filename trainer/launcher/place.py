@@ -59,7 +59,18 @@ def make_folder(path: Path) -> Path:
 
 
 def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
-    """Replaces the file in one step, so that a full disk or a power cut leaves the old one."""
+    """As `replace_whole`. Raises Unusable."""
+    try:
+        replace_whole(path, text, mode)
+    except OSError as error:
+        raise Unusable(in_words(error, path)) from error
+
+
+def replace_whole(path: Path, text: str, mode: int = 0o600) -> None:
+    """Replaces the file in one step, so that a full disk or a power cut leaves the old one.
+
+    Raises OSError.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -68,9 +79,9 @@ def write_whole(path: Path, text: str, mode: int = 0o600) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)  # noqa: PTH105
-    except OSError as error:
+    except OSError:
         Path(name).unlink(missing_ok=True)
-        raise Unusable(in_words(error, path)) from error
+        raise
 
 
 def stored_device(home: Path, site: str) -> dict[str, Any] | None:
