@@ -15,7 +15,8 @@ def first_problem(error: ValidationError) -> str:
     """What is wrong first with what a person wrote, and where, in one line."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"]))
-    words = first["msg"].removeprefix("Value error, ")
+    pattern = first.get("ctx", {}).get("pattern", "")
+    words = IN_WORDS.get(pattern) or first["msg"].removeprefix("Value error, ")
     return f"{place}: {words}" if place else words
 
 
@@ -40,6 +41,16 @@ class File(Part):
 
 # Begins a name, and what may follow: no "..", which would be another place, and no option.
 PLAIN = "[A-Za-z0-9_][A-Za-z0-9._-]"
+NAME_AT_HUB = rf"^{PLAIN}{{0,95}}(/{PLAIN}{{0,95}})?$"
+WORD_AT_HUB = rf"^{PLAIN}{{0,119}}$"
+COMMIT = r"^([0-9a-f]{40})?$"
+SIGNS = "letters, digits, dots, dashes and underscores, the first no dot or dash"
+# What a person reads instead of a pattern.
+IN_WORDS = {
+    NAME_AT_HUB: f"as org/name or name, each at most 96 {SIGNS}",
+    WORD_AT_HUB: f"at most 120 {SIGNS}",
+    COMMIT: "40 hex digits (0-9, a-f)",
+}
 
 
 class DataSet(Part):
@@ -48,11 +59,11 @@ class DataSet(Part):
     `revision`: a commit of its Parquet files, which stay so for ever; "": as they are when read.
     """
 
-    name: str = Field(pattern=rf"^{PLAIN}{{0,95}}(/{PLAIN}{{0,95}})?$")
-    config: str = Field("default", pattern=rf"^{PLAIN}{{0,119}}$")
-    split: str = Field("train", pattern=rf"^{PLAIN}{{0,119}}$")
+    name: str = Field(pattern=NAME_AT_HUB)
+    config: str = Field("default", pattern=WORD_AT_HUB)
+    split: str = Field("train", pattern=WORD_AT_HUB)
     column: str = Field("", max_length=120)
-    revision: str = Field("", pattern=r"^([0-9a-f]{40})?$")
+    revision: str = Field("", pattern=COMMIT)
 
     @classmethod
     def called(cls, word: str, **more: str) -> DataSet:

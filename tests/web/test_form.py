@@ -129,24 +129,26 @@ def test_a_data_set_of_a_hub_is_named_in_words_and_comes_back_in_them(files, olg
 
 
 @pytest.mark.parametrize(
-    "typed",
+    ("typed", "says"),
     [
-        "a/b/c",
-        "https://x.org/d",
-        "a/b c/d",
-        "a/b c d" + " x" * 100,
-        "../x",
-        "a/..",
-        "a/b ..",
-        "-h",
-        "a/b@",
-        "a/b@main",
+        ("a/b/c", "name: as org/name or name, each at most 96 letters, digits"),
+        ("https://x.org/d", "name: as org/name"),
+        ("a/b c/d", "config: at most 120 letters, digits, dots, dashes"),
+        ("a/b c d/e", "split: at most 120 letters"),
+        ("a/b c d" + " x" * 100, "column: String should have at most 120 characters"),
+        ("../x", "the first no dot or dash"),
+        ("a/..", "name: as org/name"),
+        ("a/b ..", "config: at most 120"),
+        ("-h", "name: as org/name"),
+        ("a/b@", "revision: 40 hex digits (0-9, a-f)"),
+        ("a/b@main", "revision: 40 hex digits (0-9, a-f)"),
     ],
 )
-def test_a_data_set_that_cannot_be_one_is_refused_with_an_example(files, typed):
+def test_a_data_set_that_cannot_be_one_is_refused_in_words_with_an_example(files, typed, says):
     form = filled(files, texts=[], dataset=typed)
     assert set(form.errors) == {"dataset"}  # and no word of texts that are missing
-    assert "wikimedia/wikipedia 20231101.bn" in str(form.errors["dataset"])
+    said = str(form.errors["dataset"])
+    assert "wikimedia/wikipedia 20231101.bn" in said and says in said and "pattern" not in said
 
 
 def test_texts_are_mixed_by_the_shares_that_are_written_and_shown_with_them_again(files, olga):
