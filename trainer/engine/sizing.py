@@ -73,8 +73,8 @@ class Sizer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether this size was taken a few times: only then it is known how fast the device is."""
-        return self._steady >= STEADY
+        """Whether this size is fixed, or was taken a few times: else it will soon be faster."""
+        return bool(self._recipe.micro_batch) or self._steady >= STEADY
 
     def begin_with(self, fits: Callable[[int], bool]) -> None:
         """Fewer sequences, as long as so many are known not to fit."""
