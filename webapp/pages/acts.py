@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
 from webapp.accounts.models import User
 from webapp.collaborations import access
@@ -34,6 +35,14 @@ def attempt(request: HttpRequest, act: Callable[[], object], done: str) -> bool:
         return False
     messages.success(request, done)
     return True
+
+
+def is_for_good(request: HttpRequest) -> bool:
+    """Whether a tick confirms that something is deleted; if not, a message asks for it."""
+    if request.POST.get("confirmation") == "on":
+        return True
+    messages.error(request, _("Nothing was deleted: tick “for good” to confirm."))
+    return False
 
 
 def organisers_only(view: View) -> View:

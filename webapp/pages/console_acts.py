@@ -16,7 +16,7 @@ from webapp.collaborations import drafts, services
 from webapp.collaborations.selectors import version_of
 from webapp.collaborations.text_addresses import fetch_problem
 from webapp.devices.services import revoke as revoke_device
-from webapp.pages.acts import acting_user, attempt, back, organisers_only
+from webapp.pages.acts import acting_user, attempt, back, is_for_good, organisers_only
 from webapp.pages.collaboration import find
 from webapp.pages.my_devices import find_device
 
@@ -62,8 +62,7 @@ def move(request: HttpRequest, slug: str, act: str) -> HttpResponse:
 @organisers_only
 def delete(request: HttpRequest, slug: str) -> HttpResponse:
     collaboration = find(request, slug)
-    if request.POST.get("confirmation") != "on":
-        messages.error(request, _("Nothing was deleted: tick “for good” to confirm."))
+    if not is_for_good(request):
         return back("manage", slug)
     done = _("The draft %(title)s was deleted.") % {"title": collaboration.title}
     by = acting_user(request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
@@ -13,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from webapp.evaluations import services
 from webapp.evaluations.models import Baseline, Evaluation, Task
-from webapp.pages.acts import acting_user, attempt, back, organisers_only
+from webapp.pages.acts import acting_user, attempt, back, is_for_good, organisers_only
 
 # Of each act: what it is done to, who does it, and what is said then.
 ACTS: dict[str, tuple[Any, Callable[..., object], Any]] = {
@@ -34,8 +33,6 @@ def act(request: HttpRequest, number: int, act: str) -> HttpResponse:
     found, by = get_object_or_404(kind, pk=number), acting_user(request)
     task = found if kind is Task else found.task
     slug = task.collaboration.slug
-    if act == "drop" and request.POST.get("confirmation") != "on":
-        messages.error(request, _("Nothing was deleted: tick “for good” to confirm."))
-    else:
+    if act != "drop" or is_for_good(request):
         attempt(request, lambda: service(found, by=by), done)
     return back("evaluations", slug)

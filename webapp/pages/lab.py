@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
@@ -18,7 +17,7 @@ from webapp.lab import services
 from webapp.lab.forms import ExperimentForm
 from webapp.lab.models import State, Trial
 from webapp.lab.selectors import trials
-from webapp.pages.acts import acting_user, attempt, back, organisers_only
+from webapp.pages.acts import acting_user, attempt, back, is_for_good, organisers_only
 from webapp.pages.job_state import LOOKS
 
 BASELINES = {
@@ -140,8 +139,8 @@ def cancel(request: HttpRequest, trial_id: int) -> HttpResponse:
 @organisers_only
 def delete(request: HttpRequest, trial_id: int) -> HttpResponse:
     found, by = get_object_or_404(Trial, pk=trial_id), acting_user(request)
-    if request.POST.get("confirmation") != "on":
-        messages.error(request, _("Nothing was deleted: tick “for good” to confirm."))
-    elif attempt(request, lambda: services.delete(found, by=by), _("It was deleted.")):
+    if is_for_good(request) and attempt(
+        request, lambda: services.delete(found, by=by), _("It was deleted.")
+    ):
         return back("lab")
     return back("trial", trial_id)
