@@ -70,7 +70,7 @@ def files_of(dataset: DataSet, pause_s: float = 1.0) -> list[Web]:
     listed = at_hub(list_of(dataset), pause_s)
     try:
         with listed.open() as reply:
-            places = _places(dataset, json.loads(reply.read(MAX_LIST_BYTES)))
+            places = places_in(dataset, json.loads(reply.read(MAX_LIST_BYTES)))
     except ValueError:
         places = []
     if not places:
@@ -87,7 +87,7 @@ def list_of(dataset: DataSet) -> str:
     return f"/api/datasets/{dataset.name}/{branch}/{dataset.config}/{dataset.split}"
 
 
-def _places(dataset: DataSet, listed: Any) -> list[str]:
+def places_in(dataset: DataSet, listed: Any) -> list[str]:
     """Of the files in a hub's answer, in their order; none where it is no list of files."""
     if not isinstance(listed, list):
         return []

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 from trainer.recipe import DataSet
-from trainer.sources.hub import list_of
+from trainer.sources.hub import list_of, places_in
 from webapp.core.errors import UserError
 
 HUB = "https://huggingface.co"
@@ -23,10 +23,10 @@ def require_files(dataset: DataSet) -> None:
     """Raises UserError when the hub has no Parquet files of it."""
     listed = _asked(list_of(dataset))
     try:
-        files = json.loads(listed)
+        places = places_in(dataset, json.loads(listed))
     except ValueError:
-        files = None
-    if not isinstance(files, list) or not files:
+        places = []
+    if not places:
         raise UserError(
             f"{_hub()} lists no Parquet files of {dataset.word} {dataset.config} {dataset.split}.",
             "Look there whether it has another name now, and change the recipe's file.",
