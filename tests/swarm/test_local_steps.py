@@ -38,7 +38,6 @@ def learn_together(swarm: Swarm) -> tuple[Member, Member, Member]:
 def assert_one_training(coordinator: Member, *peers: Member) -> None:
     """Every peer applied the rounds that the coordinator saw, and the model is better than none."""
     seen = {verdict["round"]: verdict for verdict in coordinator.rounds()}
-    assert list(seen) == list(range(min(seen), max(seen) + 1))
     assert {verdict["outcome"] for verdict in seen.values()} == {"clean"}
     assert seen[max(seen)]["loss"] < 0.8 * math.log(320)  # of 320 tokens, all alike
     for peer in peers:
