@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -171,6 +172,14 @@ class Tokenizer(Part):
     vocab_size: int = Field(ge=8, le=1_000_000)
 
 
+NAMES_USER = "it has a name or a password in it, for everybody who may see the recipe"
+
+
+def names_user(url: str) -> bool:
+    """Whether a name or password stands before its host. Raises ValueError for what is no URL."""
+    return "@" in urlsplit(url).netloc
+
+
 class Text(Part):
     """Where text comes from. `site`: a file of the site by hash; `http`: a URL; `local`: a path;
     `datasets`: a data set of a hub by its name.
@@ -201,6 +210,8 @@ class Text(Part):
                 raise ValueError("a private text is where each volunteer says: name no place")
         elif not places[self.kind]:
             raise ValueError(f"text of kind {self.kind!r} does not say where it is")
+        if names_user(self.url):
+            raise ValueError(f"url: {NAMES_USER}")
         return self
 
     @property

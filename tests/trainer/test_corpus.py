@@ -13,6 +13,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from tests.trainer.bengali import BENGALI, EVERYTHING
@@ -51,9 +53,12 @@ def test_all_kinds_of_files_in_a_folder_are_read(tmp_path):
     (tmp_path / "more").write_bytes(lzma.compress(b"eight\n"))
     pages = "<mediawiki>" + page("nine") + page("no article", ns=1) + "</mediawiki>"
     (tmp_path / "wiki.xml.bz2").write_bytes(bz2.compress(pages.encode()))
+    table = pyarrow.table({"text": ["ten"], "more": [1]})
+    pyarrow.parquet.write_table(table, tmp_path / "0000.snappy")
     (tmp_path / ".hidden").write_text("no\n")
     found, corpus = read(tmp_path)
-    numbers = {"one", "{two", "three", "a\nb", "four", "five", "six", "seven", "eight", "nine"}
+    numbers = {"one", "{two", "three", "a\nb", "four", "five"}
+    numbers |= {"six", "seven", "eight", "nine", "ten"}
     assert set(found) == numbers and corpus.seen.documents == len(numbers)
     assert corpus.seen.broken == 0 and corpus.share_read == 1.0
 
@@ -80,8 +85,17 @@ def test_c14_broken_bytes_cost_their_own_document_and_no_other(tmp_path):
     assert corpus.seen.first_broken == f"line 1 of {tmp_path / 'lone.jsonl'}"
     why = {Path(name).name: words for name, words in corpus.seen.left_out.items()}
     assert set(why) == {"utf16.txt", "cut.gz", "table.csv"}
-    assert "save it as UTF-8" in why["utf16.txt"] and "ended before" in why["cut.gz"]
+    assert why["utf16.txt"].endswith("save it as UTF-8") and "ended before" in why["cut.gz"]
+    assert why["cut.gz"].endswith("; what came before is used")
     make(corpus, Wanted(size=300), tmp_path / "tokenizer.json")
+
+
+def test_what_is_no_file_is_left_out_and_not_waited_for(tmp_path):
+    (tmp_path / "good.txt").write_text("good\n")
+    os.mkfifo(tmp_path / "pipe.txt")
+    found, corpus = read(tmp_path)
+    assert found == ["good"]
+    assert corpus.seen.left_out == {str(tmp_path / "pipe.txt"): "it is no ordinary file"}
 
 
 def test_archives_beside_texts_are_left_out_whatever_they_are_called(tmp_path, capsys):

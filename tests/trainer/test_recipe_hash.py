@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from pydantic import ValidationError
+
 from trainer.parts import DataSet
 from trainer.recipe import Choice, File, Optimizer, Recipe, Text, Tokenizer
 
@@ -20,6 +23,13 @@ HASH_OF_OLD = "9370d4183cd757e3ab80132c5a0c46c82a4f3cdcd08d057a99b89fea3d2e2c3a"
 
 def test_what_came_later_leaves_no_trace_in_a_recipe_that_does_without():
     assert OLD.sha256() == HASH_OF_OLD
+
+
+def test_an_address_in_a_recipe_has_no_password():
+    with pytest.raises(ValidationError, match="a name or a password in it"):
+        Text(kind="http", url="https://olga:secret@example.org/t.txt")
+    at = "https://example.org/@olga/t.txt?for=a@b"
+    assert Text(kind="http", url=at).url == at
 
 
 def of_hub(**more: str) -> Text:

@@ -197,6 +197,12 @@ def test_an_address_that_is_none_is_refused(files):
     assert "valid URL" in str(filled(files, text_url="example.org/a\nnot one").errors["text_url"])
 
 
+def test_an_address_with_a_password_is_refused_as_all_would_read_it(files):
+    form = filled(files, text_url="https://olga:secret@example.org/a")
+    error = str(form.errors["text_url"])
+    assert "for everybody who may see the recipe" in error and "secret" not in error
+
+
 def test_a_short_name_is_used_once(files, collaboration):
     form = filled(files, slug=collaboration.slug)
     assert "already" in str(form.errors["slug"])

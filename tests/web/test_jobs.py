@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from tests.factories import make_collaboration, make_device, make_session
 from trainer.recipe import Finish
@@ -14,7 +15,11 @@ from webapp.collaborations.models import State
 from webapp.collaborations.services import note_round
 from webapp.devices.models import EnrolmentCode, Session
 from webapp.devices.services import make_code
+from webapp.evaluations import services as evaluations
+from webapp.lab import services as lab
 from webapp.live.models import Event
+from webapp.registry import packing, pushing
+from webapp.tokenizers import services as tokenizers
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +32,11 @@ def test_every_line_of_the_timetable_and_the_mail_job_is_known_to_the_job_runner
     wanted = {line["task"] for line in app.conf.beat_schedule.values()}
     assert wanted <= set(jobs)
     assert "webapp.core.mail.deliver" in jobs
+
+
+@pytest.mark.parametrize("asks", [tokenizers, lab, evaluations, packing, pushing])
+def test_what_organisers_ask_for_is_known_to_the_job_runner(jobs, asks):
+    assert asks.WORK in jobs and import_string(asks.WORK).name == asks.WORK
 
 
 @pytest.mark.parametrize("line", app.conf.beat_schedule.values(), ids=lambda line: line["task"])

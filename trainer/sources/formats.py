@@ -193,13 +193,21 @@ READERS: dict[str, Callable[[Path], Iterator[Document]]] = {
 }
 
 
-def read(path: Path) -> Iterator[Document]:
-    """The documents of one file, in order. Raises Unreadable, or OSError."""
-    if path.is_dir():
-        raise Unreadable("this folder may not be read by you")
-    reader = READERS.get(path.suffix.lower())
+def read(path: Path, ending: str = "") -> Iterator[Document]:
+    """The documents of one file, in order; `ending`: where its name does not tell what it is.
+
+    Raises Unreadable, or OSError.
+    """
+    check_file(path)
+    reader = READERS.get(ending or path.suffix.lower())
     if reader is None:
         raise Unreadable(f"its ending is none of {' '.join(READERS)}")
+    return reader(path)
+
+
+def check_file(path: Path) -> None:
+    """Raises Unreadable for what is no file with a content."""
+    if path.is_dir():
+        raise Unreadable("this folder may not be read by you")
     if path.exists() and not path.is_file():  # a pipe would keep its reader waiting for good
         raise Unreadable("it is no ordinary file")
-    return reader(path)

@@ -74,6 +74,12 @@ def refusal_of(path: Path) -> str | None:
         return _refusal(str(path), *_beginnings(raw))
 
 
+def is_parquet(path: Path) -> bool:
+    """Raises OSError."""
+    with path.open("rb") as raw:
+        return raw.read(len(PARQUET)) == PARQUET
+
+
 def check_text(path: Path) -> None:
     """Reads its beginning. Raises SourceUnavailable for what gives no document to train on."""
     place = Disk(path)

@@ -17,8 +17,8 @@ from typing import BinaryIO
 
 from trainer.sources.base import MAX_LINE_BYTES, Tally, Torn
 from trainer.sources.cutting import cut
-from trainer.sources.formats import Unreadable, document_of, read
-from trainer.sources.kinds import refusal_of
+from trainer.sources.formats import Unreadable, check_file, document_of, read
+from trainer.sources.kinds import is_parquet, refusal_of
 from trainer.sources.packed import unpacked
 from trainer.sources.private import files_of
 from trainer.sources.wiki import WikiPages, begins_dump
@@ -31,7 +31,8 @@ PEEKED_BYTES = 4096
 
 @dataclass
 class Seen:
-    """`split`: documents that were longer than a piece. `left_out`: files, and why."""
+    """`split`: documents that were longer than a piece. `left_out`: files, or their ends,
+    and why."""
 
     documents: int = 0
     characters: int = 0
@@ -63,31 +64,34 @@ class Corpus:
         for file in self.files:
             self._bytes_read = before
             before += file.stat().st_size
+            documents = self.seen.documents
             try:
                 yield from self._pieces(file)
             except (Unreadable, OSError, Torn) as error:
-                self.seen.left_out[str(file)] = str(error) or type(error).__name__
+                why = str(error) or type(error).__name__
+                used = "; what came before is used" if self.seen.documents > documents else ""
+                self.seen.left_out[str(file)] = why + used
 
     def _pieces(self, file: Path) -> Iterator[str]:
-        if file.suffix.lower() in TABLES:
-            documents = read(file)
-            _check_kind(file)
-            for number, document in enumerate(documents, 2):  # after the header
+        kind = _kind_of(file)
+        if kind in TABLES:
+            for number, document in enumerate(read(file, kind), 2):  # after the header
                 yield from self._document(document, file, number)
             return
-        _check_kind(file)
-        with unpacked(file.open("rb")) as lines:
-            if begins_dump(lines.peek(PEEKED_BYTES)):  # type: ignore[attr-defined]
-                yield from self._articles(lines, file)
-                return
-            is_json = file.suffix.lower() in JSON_LINES
-            for number, line in enumerate(iter(lambda: lines.readline(MAX_LINE_BYTES), b""), 1):
-                self._bytes_read += len(line)
-                line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-                if len(line) >= MAX_LINE_BYTES and not line.endswith(b"\n"):
-                    yield from self._long_line(line, lines, is_json, file, number)
-                else:
-                    yield from self._document(_parsed(line, is_json), file, number)
+        with unpacked(file.open("rb")) as stream:
+            if begins_dump(stream.peek(PEEKED_BYTES)):  # type: ignore[attr-defined]
+                yield from self._articles(stream, file)
+            else:
+                yield from self._lines(stream, kind in JSON_LINES, file)
+
+    def _lines(self, lines: BinaryIO, is_json: bool, file: Path) -> Iterator[str]:
+        for number, line in enumerate(iter(lambda: lines.readline(MAX_LINE_BYTES), b""), 1):
+            self._bytes_read += len(line)
+            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if len(line) >= MAX_LINE_BYTES and not line.endswith(b"\n"):
+                yield from self._long_line(line, lines, is_json, file, number)
+            else:
+                yield from self._document(_parsed(line, is_json), file, number)
 
     def _articles(self, stream: BinaryIO, file: Path) -> Iterator[str]:
         reader = WikiPages()
@@ -142,10 +146,13 @@ class Corpus:
         self.seen.first_broken = self.seen.first_broken or f"line {number} of {file}"
 
 
-def _check_kind(file: Path) -> None:
-    """Raises Unreadable for what training refuses, with its words, and OSError."""
+def _kind_of(file: Path) -> str:
+    """Its ending; Parquet is known without. Raises Unreadable for what training refuses, with its
+    words, and OSError."""
+    check_file(file)
     if refused := refusal_of(file):
         raise Unreadable(f"it is {refused}")
+    return ".parquet" if is_parquet(file) else file.suffix.lower()
 
 
 def _parsed(line: bytes, is_json: bool) -> str | None:

@@ -6,8 +6,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import forms
+
+from trainer.parts import NAMES_USER, names_user
 
 MOST_WEIGHT = 1e6
 BETWEEN = re.compile(r"[\s;]+|,\s+")
@@ -33,6 +36,8 @@ class AddressesField(LinesField):
 
     def clean_line(self, line: str) -> str:
         address: str = forms.URLField(assume_scheme="https", max_length=500).clean(line)
+        if names_user(address):
+            raise forms.ValidationError(f"{urlsplit(address).hostname}: {NAMES_USER}.")
         return address
 
 

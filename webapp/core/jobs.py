@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 from kombu.exceptions import OperationalError
 
 from webapp.core.text import one_line
@@ -118,9 +120,14 @@ def give_up_silent(kind: type[AnyJob], now: datetime) -> None:
         fail(job, STOPPED)
 
 
-def call(work: Any) -> None:
-    """Has a worker begin at once; where the broker does not answer, the timetable does it later."""
+def call_when_kept(task: str) -> None:
+    """Has a worker begin the Celery task of this dotted name once this transaction is kept; where
+    the broker does not answer, the timetable does it later."""
+    transaction.on_commit(partial(_call, task), robust=True)
+
+
+def _call(task: str) -> None:
     try:
-        work.delay()
+        import_string(task).delay()
     except OperationalError as error:
         logger.warning("no worker is called: the message broker does not answer (%s)", error)

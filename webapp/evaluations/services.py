@@ -17,6 +17,7 @@ from webapp.core.errors import UserError
 from webapp.core.jobs import State
 from webapp.evaluations.models import Baseline, Evaluation, Start, Task
 
+WORK = "webapp.evaluations.tasks.work"  # which calls this module
 LATELY = timedelta(minutes=5)  # the timetable looks each minute
 
 
@@ -84,7 +85,7 @@ def _repeat(evaluation: Evaluation) -> None:
         raise UserError(f"The checkpoint of round {locked.round} is not kept any more.")
     locked.state, locked.reason, locked.share, locked.ended_at = State.WAITING, "", 0.0, None
     locked.save(update_fields=["state", "reason", "share", "ended_at"])
-    transaction.on_commit(_call_the_job, robust=True)
+    jobs.call_when_kept(WORK)
 
 
 def _of(task: Task, checkpoint: Checkpoint, by: User | None) -> tuple[Evaluation, bool]:
@@ -99,15 +100,9 @@ def _of(task: Task, checkpoint: Checkpoint, by: User | None) -> tuple[Evaluation
             "organiser": by,
         },
     )
-    if is_new:  # without a broker the timetable calls it
-        transaction.on_commit(_call_the_job, robust=True)
+    if is_new:
+        jobs.call_when_kept(WORK)
     return evaluation, is_new
-
-
-def _call_the_job() -> None:
-    from webapp.evaluations.tasks import work  # which calls this module
-
-    jobs.call(work)
 
 
 @transaction.atomic

@@ -18,6 +18,7 @@ from webapp.core.errors import UserError
 from webapp.core.text import one_line
 from webapp.lab.models import State, Trial
 
+WORK = "webapp.lab.tasks.work"  # which calls this module
 MOST_WAITING = 20
 ROUND_S = 0.065  # of computing for each volunteer's round, measured on one core of a server
 
@@ -49,7 +50,7 @@ def start(experiment: Experiment, *, title: str, by: User) -> Trial:
     )
     detail = {"strategies": ", ".join(choice.name for choice in experiment.strategies)}
     record(actor=by, action="experiment.started", subject=trial, detail=detail)
-    transaction.on_commit(_call_the_job, robust=True)  # without a broker the timetable does
+    jobs.call_when_kept(WORK)
     return trial
 
 
@@ -57,12 +58,6 @@ def minutes_of(experiment: Experiment) -> int:
     """About how long it computes where nothing else does."""
     rounds = experiment.num_runs * experiment.rounds * experiment.volunteers
     return max(1, round(ROUND_S * rounds / 60))
-
-
-def _call_the_job() -> None:
-    from webapp.lab.tasks import work  # which calls this module
-
-    jobs.call(work)
 
 
 @transaction.atomic

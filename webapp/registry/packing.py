@@ -24,6 +24,7 @@ from webapp.registry.card import card
 from webapp.registry.models import Packing
 from webapp.registry.selectors import final_ones
 
+WORK = "webapp.registry.tasks.pack"  # which calls this module
 ADVICE = "raise the limits of the site's jobs."
 README = "README.md"
 
@@ -35,7 +36,7 @@ def ask(checkpoint: Checkpoint, *, by: User) -> Packing:
     packing = _of(checkpoint, by)
     about, detail = checkpoint.collaboration, {"round": checkpoint.round}
     record(actor=by, action="checkpoints.packed", subject=about, detail=detail)
-    transaction.on_commit(_call_the_job, robust=True)  # without a broker the timetable does
+    jobs.call_when_kept(WORK)
     return packing
 
 
@@ -53,12 +54,6 @@ def _of(checkpoint: Checkpoint, by: User | None) -> Packing:
     packing.state, packing.reason = State.WAITING, ""
     packing.save(update_fields=["state", "reason"])
     return packing
-
-
-def _call_the_job() -> None:
-    from webapp.registry.tasks import pack  # which calls this module
-
-    jobs.call(pack)
 
 
 def enter_due(now: datetime) -> None:

@@ -29,6 +29,7 @@ from webapp.registry.card import card
 from webapp.registry.models import Push
 from webapp.registry.packing import README
 
+WORK = "webapp.registry.tasks.push"  # which calls this module
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 REPORT = "report.json"
 ADVICE = "push it again; what arrived stays there. Or raise the limits of the site's jobs."
@@ -59,14 +60,8 @@ def ask(checkpoint: Checkpoint, repository: str, *, is_private: bool, by: User) 
     )
     detail = {"round": fresh.round, "repository": repository}
     record(actor=by, action="checkpoints.pushed", subject=fresh.collaboration, detail=detail)
-    transaction.on_commit(_call_the_job, robust=True)  # without a broker the timetable does
+    jobs.call_when_kept(WORK)
     return push
-
-
-def _call_the_job() -> None:
-    from webapp.registry.tasks import push  # which calls this module
-
-    jobs.call(push)
 
 
 @transaction.atomic

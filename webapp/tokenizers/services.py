@@ -21,6 +21,7 @@ from webapp.core.jobs import State
 from webapp.core.text import one_line
 from webapp.tokenizers.models import Making
 
+WORK = "webapp.tokenizers.tasks.work"  # which calls this module
 MOST_WAITING = 20
 
 
@@ -40,14 +41,8 @@ def start(wanted: Wanted, texts: Sequence[Artifact], *, title: str, by: User) ->
     making.texts.set(texts)
     detail = {"texts": ", ".join(map(str, texts))[:300], "size": wanted.size}
     record(actor=by, action="tokenizer.started", subject=making, detail=detail)
-    transaction.on_commit(_call_the_job, robust=True)  # without a broker the timetable does
+    jobs.call_when_kept(WORK)
     return making
-
-
-def _call_the_job() -> None:
-    from webapp.tokenizers.tasks import work  # which calls this module
-
-    jobs.call(work)
 
 
 @transaction.atomic
