@@ -38,6 +38,13 @@ export function layout(x, y) {
   };
 }
 
+const FEW = 8;
+
+/** An axis of rounds, which are whole: where there are few, not more ticks than rounds. */
+export const ofRounds = (span) => ({
+  title: { text: say("round"), standoff: 6 }, tickformat: ",d", nticks: span < FEW ? span + 1 : 0,
+});
+
 export const draw = (place, traces, shape) => window.Plotly.react(place, traces, shape, CONFIG);
 
 /** Frees what Plotly holds when the page goes; follows the theme and the size of its place. */
@@ -78,7 +85,7 @@ export class LossChart {
       const other = heldOut === null || heldOut === undefined ? "" : this.heldOut.put(round, heldOut);
       changed ||= what === "changed" || other !== "";
     }
-    if (changed || !this.drawn) this.drawAll();
+    if (changed || !this.drawn || this.isShort) this.drawAll();
     else if (fresh.x.length) this.append(fresh.x);
     return !this.each.isFull && !this.heldOut.isFull;
   }
@@ -98,7 +105,8 @@ export class LossChart {
 
   drawAll() {
     const { log } = this;
-    const empty = this.each.x.length === 0 && this.heldOut.x.length === 0;
+    const ends = [this.each.x, this.heldOut.x].filter((x) => x.length);
+    const empty = ends.length === 0;
     const counts = census([...this.each.y, ...this.heldOut.y]);
     this.place.hidden = empty || (log && counts.nonePositive);
     this.drawn = !this.place.hidden;
@@ -108,6 +116,8 @@ export class LossChart {
       x: line.x.slice(), y: shown(y, log).slice(), type: "scatter", connectgaps: false, ...more,
     });
     const few = this.each.x.length < 3;
+    const span = Math.max(...ends.map((x) => x.at(-1))) - Math.min(...ends.map(([first]) => first));
+    this.isShort = span < FEW;
     draw(this.place, [
       trace(this.each, this.each.y, {
         name: say("train_loss"), mode: few ? "markers" : "lines", line: { color: colour("c0"), width: 1 },
@@ -121,7 +131,7 @@ export class LossChart {
         line: { color: colour("c2"), width: 2, dash: "dot" }, marker: { color: colour("c2"), size: 5 },
       }),
     ], layout(
-      { title: { text: say("round"), standoff: 6 }, tickformat: ",d" },
+      ofRounds(span),
       { type: log ? "log" : "linear", title: { text: say("loss"), standoff: 6 }, exponentformat: "e" },
     ));
   }

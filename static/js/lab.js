@@ -1,6 +1,6 @@
 // The curves of an experiment.
 
-import { colour, draw, layout, tend } from "chart";
+import { colour, draw, layout, ofRounds, tend } from "chart";
 import { say } from "figures";
 
 const COLOURS = ["c1", "c2", "c3"];
@@ -35,7 +35,7 @@ function styles(found) {
 
 function drawCurves(place, found) {
   const shape = layout(
-    { title: { text: say("round"), standoff: 6 }, tickformat: ",d" },
+    ofRounds(Math.max(0, ...found.map(({ x }) => x.at(-1) - x[0]))),
     { title: { text: say("loss"), standoff: 6 } },
   );
   const looks = styles(found);

@@ -189,6 +189,27 @@ def test_b12_a_logarithmic_axis_counts_what_it_cannot_show(
         assert low / 30 <= seen["log"][0] <= low
 
 
+TICKS = """async (rounds) => {
+  const { LossChart } = await import("chart");
+  const note = document.createElement("p"), place = document.createElement("div");
+  place.style.height = "300px";
+  document.querySelector("main").append(place, note);
+  const chart = new LossChart(place, note);
+  for (let round = 0; round < rounds; round += 1)
+    chart.add([{ round, loss: 5 - round / rounds, held_out_loss: null }]);
+  return [...place.querySelectorAll(".xtick text")].map((tick) => tick.textContent);
+}"""
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 5, 9, 40])
+def test_rounds_are_whole_however_few_there_are(site, page, collaboration, rounds):
+    page.goto(f"{site.url}/c/demo/")
+    until(page, "window.Plotly !== undefined")
+    ticks = page.evaluate(TICKS, rounds)
+    assert len(set(ticks)) == len(ticks) >= 1
+    assert rounds < 3 or len(ticks) >= 3
+
+
 def test_b13_a_thousand_updates_keep_points_and_memory_bounded(site, page, collaboration):
     page.goto(f"{site.url}/c/demo/")
     until(page, "window.Plotly !== undefined")
