@@ -84,9 +84,8 @@ async def test_stopping_a_program_ends_what_it_started(tmp_path):
     await until(lambda: not alive(child), "end of the child")
 
 
-async def test_a_program_that_ignores_sigterm_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(program_module, "STOP_S", 0.5)
-    program = make(tmp_path, DEAF)
+async def test_a_program_that_ignores_sigterm_is_killed(tmp_path):
+    program = make(tmp_path, DEAF, stop_s=0.5)
     stopping = asyncio.Event()
     keeping = asyncio.create_task(program.keep_running(stopping))
     await until(lambda: any("deaf" in line for line in lines(tmp_path)), "its first line")
