@@ -8,7 +8,6 @@ import sys
 import psutil
 import pytest
 
-from webapp.ops import program as program_module
 from webapp.ops.program import Program
 
 DEADLINE_S = 20.0
