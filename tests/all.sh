@@ -13,10 +13,13 @@ kept=$(mktemp -d) # what was said beside, and by invocation which tests failed
 LONGEST_S=1800    # of one step: what hangs shall fail
 TESTS_FAILED=1    # as pytest ends; it keeps their names
 
+limited() {
+    timeout --foreground -k 10 "$LONGEST_S" "$@"
+}
 step() {
     echo "== $1"
     shift
-    timeout --foreground -k 10 "$LONGEST_S" "$@" || failed=1
+    limited "$@" || failed=1
 }
 tests() {
     local title=$1 cache="$kept/$1"
@@ -25,8 +28,7 @@ tests() {
     set -- "$@" -o addopts=--strict-markers -o "cache_dir=$cache"
     if ! $alone; then
         echo "== $title"
-        timeout --foreground -k 10 "$LONGEST_S" "$@" ||
-            { [ $? -eq "$TESTS_FAILED" ] && [ -e "$failures" ]; } || failed=1
+        limited "$@" || { [ $? -eq "$TESTS_FAILED" ] && [ -e "$failures" ]; } || failed=1
     elif [ -e "$failures" ]; then
         step "once more, alone: $title" "$@" --last-failed --last-failed-no-failures none
     fi

@@ -105,8 +105,8 @@ export class LossChart {
 
   drawAll() {
     const { log } = this;
-    const ends = [this.each.x, this.heldOut.x].filter((x) => x.length);
-    const empty = ends.length === 0;
+    const rounds = [...this.each.x, ...this.heldOut.x];
+    const empty = rounds.length === 0;
     const counts = census([...this.each.y, ...this.heldOut.y]);
     this.place.hidden = empty || (log && counts.nonePositive);
     this.drawn = !this.place.hidden;
@@ -116,7 +116,7 @@ export class LossChart {
       x: line.x.slice(), y: shown(y, log).slice(), type: "scatter", connectgaps: false, ...more,
     });
     const few = this.each.x.length < 3;
-    const span = Math.max(...ends.map((x) => x.at(-1))) - Math.min(...ends.map(([first]) => first));
+    const span = Math.max(...rounds) - Math.min(...rounds);
     this.isShort = span < FEW;
     draw(this.place, [
       trace(this.each, this.each.y, {

@@ -8,12 +8,22 @@ from tests.browser.wait import until
 
 pytestmark = pytest.mark.browser
 
-CHART = """async (values) => {
-  const { LossChart } = await import("chart");
+
+def with_chart(given: str, body: str) -> str:
+    """JavaScript: a function whose `body` finds a new `chart`, its `place` and its `note`."""
+    return f"""async ({given}) => {{
+  const {{ LossChart }} = await import("chart");
   const note = document.createElement("p"), place = document.createElement("div");
   place.style.height = "300px";
   document.querySelector("main").append(place, note);
   const chart = new LossChart(place, note);
+  {body}
+}}"""
+
+
+CHART = with_chart(
+    "values",
+    """
   chart.fill(values.map((value, at) => [at, value === "NaN" ? NaN : value]), []);
   chart.setLog(true);
   await new Promise(requestAnimationFrame);
@@ -21,7 +31,8 @@ CHART = """async (values) => {
   const words = note.textContent;
   chart.setLog(false);
   return { log, words, shown: place.data[0].y.filter((value) => value !== null).length };
-}"""
+""",
+)
 
 
 @pytest.mark.parametrize(
@@ -48,16 +59,14 @@ def test_b12_a_logarithmic_axis_counts_what_it_cannot_show(
         assert low / 30 <= seen["log"][0] <= low
 
 
-TICKS = """async (rounds) => {
-  const { LossChart } = await import("chart");
-  const note = document.createElement("p"), place = document.createElement("div");
-  place.style.height = "300px";
-  document.querySelector("main").append(place, note);
-  const chart = new LossChart(place, note);
+TICKS = with_chart(
+    "rounds",
+    """
   for (let round = 0; round < rounds; round += 1)
     chart.add([{ round, loss: 5 - round / rounds, held_out_loss: null }]);
   return [...place.querySelectorAll(".xtick text")].map((tick) => tick.textContent);
-}"""
+""",
+)
 
 
 def test_rounds_are_whole_however_few_there_are(site, page, collaboration):

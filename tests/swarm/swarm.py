@@ -97,6 +97,28 @@ class Member:
         return (self.folder / "log").read_text()
 
 
+def history_of(*members: Member) -> dict[int, dict[str, Any]]:
+    """The verdicts of the rounds that any of them applied, by number.
+
+    They have to agree, and none may be missing: who was late for one takes it from the others.
+    """
+    by_round: dict[int, dict[str, Any]] = {}
+    for member in members:
+        for verdict in member.rounds():
+            known = by_round.setdefault(verdict["round"], verdict)
+            for figure in ("members", "samples", "tokens", "loss"):
+                assert verdict[figure] == known[figure]
+    assert sorted(by_round) == list(range(min(by_round), max(by_round) + 1))
+    return by_round
+
+
+def refusals_of(*members: Member) -> list[str]:
+    """Why offers of theirs were not taken; being late, as anybody may be, is no refusal."""
+    receipts = [receipt for member in members for receipt in member.said("receipt")]
+    reasons = [receipt["reason"] for receipt in receipts if not receipt["accepted"]]
+    return [reason for reason in reasons if "went on to round" not in reason]
+
+
 class Swarm:
     def __init__(
         self, folder: Path, big: bool = False, pause_s: float = 0.0, **round_options: Any

@@ -7,13 +7,12 @@ import re
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from tests.swarm.replay import deviation
-from tests.swarm.swarm import Member, Swarm
+from tests.swarm.swarm import Member, Swarm, history_of, refusals_of
 from tests.waiting import wait_for
 from trainer.wire import Wish
 
@@ -36,14 +35,8 @@ def test_three_unequal_peers_learn_what_one_process_learns_from_their_samples(sw
     assert alive == []
     assert "Traceback" not in "".join(member.log() for member in swarm.members.values())
 
-    by_round: dict[int, dict[str, Any]] = {}
-    for member in (coordinator, *peers):  # who was late for a round takes it from the others
-        for verdict in member.rounds():
-            known = by_round.setdefault(verdict["round"], verdict)
-            for figure in ("members", "samples", "tokens", "loss"):
-                assert verdict[figure] == known[figure]
+    by_round = history_of(coordinator, *peers)
     first, last = min(by_round), max(by_round)
-    assert sorted(by_round) == list(range(first, last + 1))
     assert {verdict["outcome"] for verdict in by_round.values()} == {"clean"}
     assert by_round[last]["loss"] < 0.85 * by_round[first]["loss"]
     for number in range(first, last):
@@ -173,9 +166,7 @@ def test_a_peer_of_two_processes_is_a_peer_like_any_other(swarm: Swarm):
     wait_for("a round", lambda: first.round >= 1)
     pair = swarm.add("pair", num_processes=2, split="parameters")  # enters a later round
     wait_for("rounds of two", lambda: sum(v["members"] == 2 for v in coordinator.rounds()) >= 3)
-    receipts = [receipt for member in (first, pair) for receipt in member.said("receipt")]
-    refusals = [receipt["reason"] for receipt in receipts if not receipt["accepted"]]
-    assert [one for one in refusals if "went on to round" not in one] == []  # it was only late
+    assert refusals_of(first, pair) == []
     tree = pair.tree()
     assert pair.stop() == "stopped"
     assert "Traceback" not in pair.log()

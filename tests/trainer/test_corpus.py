@@ -10,13 +10,13 @@ import lzma
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
+from tests.trainer.archives import archived
 from tests.trainer.bengali import BENGALI, EVERYTHING
 from tests.trainer.test_kinds import page
 from trainer.commands import main
@@ -27,15 +27,7 @@ from trainer.text.tokenizer import TokenizerError
 from trainer.tokenizing import Wanted
 
 LINES = "".join(f"{line}\n" for line in EVERYTHING)
-
-
-def tar() -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        head = tarfile.TarInfo("poems.txt")
-        head.size = len(LINES.encode())
-        archive.addfile(head, io.BytesIO(LINES.encode()))
-    return packed.getvalue()
+TAR = archived("w", LINES.encode())
 
 
 def read(path: Path, **options) -> tuple[list[str], Corpus]:
@@ -101,8 +93,8 @@ def test_what_is_no_file_is_left_out_and_not_waited_for(tmp_path):
 def test_archives_beside_texts_are_left_out_whatever_they_are_called(tmp_path, capsys):
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "good.txt").write_text(LINES)
-    (tmp_path / "texts" / "poems.csv").write_bytes(tar())
-    (tmp_path / "texts" / "poems.tar").write_bytes(tar())
+    (tmp_path / "texts" / "poems.csv").write_bytes(TAR)
+    (tmp_path / "texts" / "poems.tar").write_bytes(TAR)
     words = ["--size", "300", "--out", str(tmp_path / "tokenizer.json")]
     assert main(["tokenizer", str(tmp_path / "texts"), *words]) == 0
     told = capsys.readouterr().out
@@ -157,8 +149,8 @@ def test_a_share_is_chosen_by_content_and_the_same_each_time(tmp_path):
         (b"PK\x03\x04\xff\xfe" * 50, "texts.txt: it is a zip archive: unpack it, or pack"),
         (b"7z\xbc\xaf" + b"words\n" * 50, "texts.txt: it is a 7z archive: unpack it, or pack"),
         ("কলা\n".encode("utf-16"), "texts.txt: it is UTF-16: save it as UTF-8"),
-        (tar(), "texts.txt: it is a tar archive: unpack it, and name the text in it"),
-        (gzip.compress(tar(), mtime=0), "texts.txt: it is a tar archive: unpack it"),
+        (TAR, "texts.txt: it is a tar archive: unpack it, and name the text in it"),
+        (gzip.compress(TAR, mtime=0), "texts.txt: it is a tar archive: unpack it"),
     ],
 )
 def test_an_empty_or_broken_corpus_is_refused_with_a_reason(tmp_path, content, says):

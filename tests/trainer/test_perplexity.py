@@ -5,12 +5,9 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
-import io
 import json
 import lzma
 import math
-import tarfile
-import zipfile
 
 import pyarrow as pa
 import pytest
@@ -19,6 +16,7 @@ import transformers
 from pyarrow import parquet
 from tokenizers import Tokenizer as Encoder
 
+from tests.trainer.archives import archived
 from tests.trainer.bengali import EVERYTHING
 from tests.trainer.evaluated import make_model, told
 from tests.trainer.models import make_recipe
@@ -179,19 +177,6 @@ def test_the_order_of_a_packed_text_is_the_same_each_time(tmp_path, text, capsys
     packed.write_bytes(gzip.compress(text.read_bytes()))
     words = ["perplexity", folder, packed, "--most-tokens", 50]
     assert evaluated(capsys, *words)["scores"] == evaluated(capsys, *words)["scores"]
-
-
-def archived(name: str, content: bytes) -> bytes:
-    made = io.BytesIO()
-    if name == "zip":
-        with zipfile.ZipFile(made, "w") as archive:
-            archive.writestr("held-out.txt", content)
-    else:
-        with tarfile.open(fileobj=made, mode=name) as archive:
-            member = tarfile.TarInfo("held-out.txt")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return made.getvalue()
 
 
 @pytest.mark.parametrize(
